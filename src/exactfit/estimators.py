@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._support.console import progress_bar, user_stacklevel
 from ._support.html import FactsBelow
-from ._support.parameters import Unweighted, refuse_weights, shown
+from ._support.parameters import shown
 from .certificate import Certificate, certify
 from .conditions import Conditions, Wording
 from .construct import Construction
@@ -31,7 +31,7 @@ from .outcome import Outcome
 SCORES_AT_ONCE = 2**24  # scores that predict holds at a time, 128 MB: with 20,000 classes those of 838 points
 
 
-class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier that fits every training point, by construction.
 
     Random hyperplanes cut space into cells until no cell mixes labels; then detectors,
@@ -195,8 +195,12 @@ class InterpolatingClassifier(FactsBelow, Unweighted, ClassifierMixin, BaseEstim
             Itself. If the input is refused, or no network comes out, it is left as it
             was; if the work is interrupted it is left unfitted.
         """
+        if "sample_weight" in weights:
+            raise ParameterError(
+                "sample_weight has no meaning here: every row is fitted, whatever its weight. Leave rows out, or, for "
+                "other costs of errors, move the threshold on decision_function"
+            )
         if weights:
-            refuse_weights(weights)
             raise TypeError(f"fit takes X and y, and no {', '.join(weights)}")
         if not isinstance(self.verbose, numbers.Integral | np.bool_):
             raise ParameterError(f"verbose must be an integer, got {shown(self.verbose)}")

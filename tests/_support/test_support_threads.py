@@ -348,7 +348,7 @@ def test_a_limit_on_addresses_refuses_instead_of_failing() -> None:
     run = subprocess.run(
         [sys.executable, "-c", LIMITED.format(room=1_200_000_000)], capture_output=True, text=True, check=False
     )
-    assert run.stdout.startswith("refused: width=60000 needs 1,"), run.stderr
+    assert run.stdout.startswith("refused: width=60000 needs "), run.stderr
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells through files")

@@ -1,28 +1,21 @@
-"""What people are told: words, with colours on terminals only, progress of long work, and tables."""
+"""Text for people: words, with colours on terminals only, progress of long work, and tables."""
 
 from __future__ import annotations
 
 import sys
+import time
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
-from ..exceptions import MissingDependencyError
-
 UNSEEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of controls, marks of direction, and separators
+PAUSE = 0.2  # seconds between two drawings in a notebook, which keeps up with a few messages a second
 
 
 def escape_controls(text: str) -> str:
-    r"""Text that a terminal shows and does not obey: control characters, of columns' names say, as backslash codes.
-
-    Examples
-    --------
-    >>> from exactfit._support.console import escape_controls
-    >>> print(escape_controls("red \x1b[31m column"))
-    red \x1b[31m column
-    """
+    """Write control characters, say of a column's name, as backslash codes: a terminal would obey them."""
     if text.isprintable():
         return text
     return "".join(
@@ -40,45 +33,29 @@ def echo(text: str, style: str | None = None, *, to_stderr: bool = False) -> Non
 
 
 def log(text: str, style: str | None = "dim") -> None:
-    """A message, not data."""
+    """Write a message, which is no data."""
     echo(text, style, to_stderr=True)
 
 
 def counted(count: int, what: str, several: str = "") -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> from exactfit._support.console import counted
-    >>> counted(1, "row"), counted(1024, "row"), counted(2, "class", "classes")
-    ('1 row', '1,024 rows', '2 classes')
-    """
+    """Return a number of things in words: 1 row, 1,024 rows."""
     return f"{count:,} {what if count == 1 else several or f'{what}s'}"
 
 
 def number_columns(rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Which columns of a table hold numbers only, empty cells aside: they are set at the right.
+    """Return which columns of a table hold numbers only, empty cells aside: they are set at the right."""
 
-    Examples
-    --------
-    >>> from exactfit._support.console import number_columns
-    >>> number_columns([["1.5", "a"], ["", "2"]])
-    [True, False]
-    """
-    return [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    def is_number(cell: str) -> bool:
+        try:
+            return cell == "" or float(cell) is not None
+        except ValueError:
+            return False
+
+    return [all(map(is_number, column)) for column in zip(*rows, strict=True)]
 
 
 def text_table(lines: Sequence[Sequence[str]]) -> list[str]:
-    r"""A header and rows as lines of aligned columns, never cut, numbers at the right.
-
-    Examples
-    --------
-    >>> from exactfit._support.console import text_table
-    >>> print(*text_table([["row", "label"], ["3", "a"], ["17", "b"]]), sep="\n")
-    row  label
-      3  a
-     17  b
-    """
+    """Return a header and rows as lines of aligned columns, never cut, numbers at the right."""
     header, *rows = [[escape_controls(cell).replace("\n", "\\n") for cell in line] for line in lines]
     right = number_columns(rows) if rows else [False] * len(header)
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
@@ -89,15 +66,8 @@ def text_table(lines: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        return cell == "" or float(cell) is not None
-    except ValueError:
-        return False
-
-
 def user_stacklevel() -> int:
-    """The ``stacklevel`` with which a warning of the caller names the line outside exactfit that led to it."""
+    """Return the ``stacklevel`` with which a warning of the caller names the line outside exactfit that led to it."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "exactfit":
         frame, level = frame.f_back, level + 1
@@ -108,7 +78,7 @@ Progress = Callable[[str, int, int | None], None]
 
 
 class _Silence:
-    """Tell nobody: an object, so that signatures show a word and no address."""
+    """Report to nobody: an object, so that signatures show a word and no address."""
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
         pass
@@ -123,24 +93,14 @@ silent: Progress = _Silence()
 
 
 class Steps:
-    """Counts what several threads have done, and tells it.
-
-    Examples
-    --------
-    >>> from exactfit._support.console import Steps
-    >>> steps = Steps(lambda what, done, total: print(what, done, "of", total), "points", 30)
-    >>> steps.add(10)
-    points 10 of 30
-    >>> steps.add(20)
-    points 30 of 30
-    """
+    """Counter of what several threads have done, which reports each step."""
 
     def __init__(self, progress: Progress, what: str, total: int) -> None:
         self._progress, self._what, self._total = progress, what, total
         self._done, self._lock = 0, Lock()
 
     def add(self, count: int) -> None:
-        """So many more are done."""
+        """Add steps that are done."""
         with self._lock:
             self._done += count
             self._progress(self._what, self._done, self._total)
@@ -148,38 +108,56 @@ class Steps:
 
 @contextmanager
 def progress_bar(show: bool) -> Iterator[Progress]:
-    """A ``rich`` progress bar on standard error, in a notebook one of its own; or silence."""
+    """Show a ``rich`` progress bar on standard error, in a notebook a line below the cell; or nothing."""
+    ipython = sys.modules.get("IPython")
     if not show:
         yield silent
-        return
-    from .html import in_notebook, notebook_bars
+    elif type(ipython.get_ipython() if ipython else None).__name__ == "ZMQInteractiveShell":
+        with _notebook_line() as report:
+            yield report
+    else:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
 
-    if in_notebook():
-        with notebook_bars() as told:
-            yield told
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
+        columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
+        columns += [TimeElapsedColumn(), TimeRemainingColumn()]
+        # What others print meanwhile stays where they print it: in a pipe it is data.
+        with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+            tasks: dict[str, Any] = {}
 
-    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()]
-    columns += [TimeElapsedColumn(), TimeRemainingColumn()]
-    # What others print meanwhile stays where they print it: in a pipe it is data.
-    with Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
-        tasks: dict[str, Any] = {}
+            def report(what: str, done: int, total: int | None) -> None:
+                if what not in tasks:
+                    tasks[what] = bar.add_task(what, total=total)
+                bar.update(tasks[what], completed=done, total=total)
 
-        def tell(what: str, done: int, total: int | None) -> None:
-            if what not in tasks:
-                tasks[what] = bar.add_task(what, total=total)
-            bar.update(tasks[what], completed=done, total=total)
+            yield report
 
-        yield tell
+
+@contextmanager
+def _notebook_line() -> Iterator[Progress]:
+    """Show how far each task is, gone when the work is done; rich would need widgets for it."""
+    from IPython.display import display
+
+    shown: Any = display({"text/plain": "\u2026"}, raw=True, display_id=True)
+    tasks: dict[str, str] = {}
+    last = 0.0
+
+    def report(what: str, done: int, total: int | None) -> None:
+        nonlocal last
+        tasks[what] = f"{what} {done:,}" + ("" if total is None else f"/{total:,}")
+        if time.monotonic() - last >= PAUSE:
+            last = time.monotonic()
+            shown.update({"text/plain": ", ".join(tasks.values())}, raw=True)
+
+    try:
+        yield report
+    finally:
+        shown.update({"text/plain": ""}, raw=True)
 
 
 def as_frame(columns: Mapping[str, Any]) -> Any:
-    """A pandas frame of columns, or an error that says how to get pandas."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise MissingDependencyError("frames need pandas: pip install pandas") from error
+    """Return a pandas frame of columns; pandas is imported when it is needed."""
+    import pandas as pd
+
     return pd.DataFrame(dict(columns))

@@ -1,10 +1,9 @@
-"""Values of options: each check is written once, and its message says what would be right; what docstrings share."""
+"""Checks of options, each written once, whose message says what would be right; and what docstrings share."""
 
 from __future__ import annotations
 
-import inspect
 import numbers
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,17 +20,7 @@ LONGEST_SHOWN = 80  # characters, or things, of a value that a message repeats
 
 
 def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
-    """A decorator that puts blocks of text into a docstring, in place of their names in braces.
-
-    Examples
-    --------
-    >>> from exactfit._support.parameters import fill_docstring
-    >>> @fill_docstring(names="names : list of str")
-    ... def greet(names):
-    ...     "Say hello to {names}."
-    >>> greet.__doc__
-    'Say hello to names : list of str.'
-    """
+    """Return a decorator that puts blocks of text into a docstring, in place of their names in braces."""
 
     def fill(thing: Documented) -> Documented:
         for name, block in blocks.items():
@@ -42,17 +31,7 @@ def fill_docstring(**blocks: str) -> Callable[[Documented], Documented]:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: what is short as Python writes it, of anything else its type and size.
-
-    NumPy's numbers are numbers here, not ``np.float64(0.5)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit._support.parameters import shown
-    >>> shown("adaptive"), shown(np.zeros((3, 2))), shown(list(range(1000))), shown(np.float64(0.5))
-    ("'adaptive'", 'ndarray of shape (3, 2)', 'list of length 1000', '0.5')
-    """
+    """Return a value as a message shows it: what is short as Python writes it, else its type and size."""
     kind, shape = type(value).__name__, getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape:
         return f"{kind} of shape {shape}"
@@ -69,37 +48,8 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
 
 
-def refuse_weights(options: Mapping[str, object]) -> None:
-    """Refuse weights of rows or classes, where every row is fitted."""
-    for name in ("class_weight", "sample_weight"):
-        if name in options:
-            raise ParameterError(
-                f"{name} has no meaning here: every row is fitted, whatever its weight. Leave rows out, or, for other "
-                "costs of errors, move the threshold on decision_function"
-            )
-
-
-class _OfInit:
-    """The signature of a class that is shown: that of its ``__init__``, since its ``__new__`` takes anything."""
-
-    def __get__(self, _: object, owner: type[Any]) -> inspect.Signature:
-        found = inspect.signature(owner.__init__)
-        return found.replace(parameters=list(found.parameters.values())[1:])
-
-
-class Unweighted:
-    """A class that says why it takes no ``class_weight``."""
-
-    __signature__ = _OfInit()
-
-    def __new__(cls, *_: Any, **options: Any) -> Any:
-        """Refuse weights, which are no options, with the reason."""
-        refuse_weights(options)
-        return super().__new__(cls)
-
-
 def is_integer(value: object) -> bool:
-    """Whether this is an integer; True and False are not."""
+    """Return whether this is an integer; True and False are not."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -117,16 +67,7 @@ def check_integer_or(word: str, name: str, value: Any, *, at_least: int) -> None
 
 
 def check_integers(name: str, values: Any, *, at_least: int) -> list[int]:
-    """Refuse anything but some integers that are large enough.
-
-    Examples
-    --------
-    >>> from exactfit._support.parameters import check_integers
-    >>> check_integers("widths", 5, at_least=1)
-    Traceback (most recent call last):
-    ...
-    exactfit.exceptions.ParameterError: widths must be a sequence of integers >= 1, got int
-    """
+    """Refuse anything but some integers that are large enough."""
     if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str):
         raise ParameterError(f"{name} must be a sequence of integers >= {at_least}, got {type(values).__name__}")
     return [check_integer(name, value, at_least=at_least) for value in values]
@@ -139,7 +80,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_number(name: str, value: Any, *, above: float = -np.inf, at_most: float = np.inf) -> float:
-    """A finite number in range, or a clear error."""
+    """Return a finite number in range, or refuse it."""
     try:
         number = float("nan") if np.ndim(value) else float(value)
     except (TypeError, ValueError):
@@ -169,14 +110,7 @@ def check_random_state(random_state: Any) -> None:
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """The root of all random streams of one call; one draw from what can be drawn from.
-
-    Examples
-    --------
-    >>> from exactfit._support.parameters import seed_sequence
-    >>> seed_sequence(7).entropy
-    7
-    """
+    """Return the root of all random streams of one call: one draw from what can be drawn from."""
     check_random_state(random_state)
     if isinstance(random_state, np.random.SeedSequence):
         return random_state

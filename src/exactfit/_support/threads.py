@@ -1,4 +1,4 @@
-"""What of this machine a process may use, and does: memory, and threads, with BLAS kept to one thread meanwhile."""
+"""Memory and threads of this machine that a process may use, with BLAS kept to one thread meanwhile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -22,13 +22,13 @@ from .console import Progress, progress_bar, silent
 from .parameters import check_n_jobs
 
 UNKNOWN_MEMORY = 2**36  # bytes, 64 GiB: a generous guess where the system does not tell
-LEAST_ROOM = 2**20  # bytes: under a limit on addresses that is used up already, a little is left to say so
+LEAST_MEMORY = 2**20  # bytes: under a limit on addresses that is used up already, a little is left to say so
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
 def usable_memory() -> int:
-    """Bytes that this process may use: the least of main memory, its containers' limits and its own."""
+    """Return bytes that this process may use: the least of main memory, its containers' limits and its own."""
     return min([_main_memory(), *_container_limits(), *_address_limits()])
 
 
@@ -40,59 +40,41 @@ def _main_memory() -> int:
 
 
 def _container_limits() -> Iterator[int]:
-    """Limits of control groups, versions 1 and 2: a group's own, and those of all groups around it.
-
-    Inside a container the path that the process is told may be one of the host: the root is always looked at.
-    """
+    """Limits of control groups, versions 1 and 2: a group's own, and those of all groups around it."""
     lines: list[str] = []
     with suppress(OSError, UnicodeDecodeError):
         lines = OWN_CGROUPS.read_text().splitlines()
     for line in lines:
         _, controllers, path = [*line.split(":", 2), "", ""][:3]
-        if not controllers:
-            yield from _limits_up(CGROUPS, path, "memory.max")
-        elif "memory" in controllers.split(","):
-            yield from _limits_up(CGROUPS / "memory", path, "memory.limit_in_bytes")
-
-
-def _limits_up(root: Path, path: str, name: str) -> Iterator[int]:
-    parts = [part for part in path.split("/") if part not in ("", "..")]
-    for depth in range(len(parts) + 1):
-        with suppress(OSError, ValueError):  # no such group, or "max"
-            yield int(root.joinpath(*parts[:depth], name).read_text())
+        root, name = CGROUPS, "memory.max"
+        if controllers:
+            root, name = CGROUPS / "memory", "memory.limit_in_bytes"
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        # Inside a container the path that the process is told may be one of the host: the root is always looked at.
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        for depth in range(len(parts) + 1):
+            with suppress(OSError, ValueError):  # no such group, or "max"
+                yield int(root.joinpath(*parts[:depth], name).read_text())
 
 
 def _address_limits() -> Iterator[int]:
-    """What RLIMIT_AS and RLIMIT_DATA leave, beside what is taken already."""
-    if sys.platform == "win32":
-        return
-    import resource
+    """Addresses that RLIMIT_AS leaves, beside what is taken already."""
+    if sys.platform != "win32":
+        import resource
 
-    for kind, column in ((resource.RLIMIT_AS, 0), (resource.RLIMIT_DATA, 5)):
-        soft, _ = resource.getrlimit(kind)
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
         if soft != resource.RLIM_INFINITY:
-            yield max(LEAST_ROOM, soft - _taken(column))
-
-
-def _taken(column: int) -> int:
-    """Bytes, by a column of Linux's table of this process: 0 all addresses, 5 data; 0 where there is none."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path("/proc/self/statm").read_text().split()[column]) * int(os.sysconf("SC_PAGE_SIZE"))
-    return 0
+            taken = 0
+            with suppress(OSError, ValueError, IndexError):  # in pages, where Linux tells
+                taken = int(Path("/proc/self/statm").read_text().split()[0]) * int(os.sysconf("SC_PAGE_SIZE"))
+            yield max(LEAST_MEMORY, soft - taken)
 
 
 def memory_of(process: int) -> int | None:
-    """Bytes of main memory that a process has for itself, None where the system does not tell.
+    """Return bytes of main memory that a process has for itself, None where the system does not tell.
 
     Pages of files, such as data that several processes share, are left out on Linux.
-
-    Examples
-    --------
-    >>> import os
-    >>> from exactfit._support.threads import memory_of
-    >>> own = memory_of(os.getpid())
-    >>> own is None or own > 2**20
-    True
     """
     try:
         resident, shared = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1:3]
@@ -102,7 +84,7 @@ def memory_of(process: int) -> int | None:
 
 
 def told_by_ps(process: int) -> int | None:
-    """The same, shared pages included, where there is no /proc, as on macOS."""
+    """Return the same, shared pages included, where there is no /proc, as on macOS."""
     try:
         told = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=False)
         return 1024 * int(told.stdout)
@@ -125,11 +107,9 @@ def _controller() -> ThreadpoolController:
 
 
 def _take_control() -> None:
-    """Make this thread the one that OpenBLAS takes limits from.
-
-    Newer versions of threadpoolctl ignore, silently, all threads but the first that ever
-    set a limit; but the last to leave may be another one than the first to enter.
-    """
+    """Make this thread the one that OpenBLAS takes limits from."""
+    # Newer versions of threadpoolctl ignore, silently, all threads but the first that ever set a limit; but the last
+    # to leave may be another one than the first to enter.
     for library in _controller().lib_controllers:
         release = getattr(library, "clear_controlling_thread", None)
         if release is not None:
@@ -138,11 +118,9 @@ def _take_control() -> None:
 
 @contextmanager
 def single_threaded_blas(needed: bool = True) -> Iterator[None]:
-    """One BLAS thread for as long as anyone in this process is inside.
-
-    The first to enter sets the limit and the last to leave lifts it, so that two
-    fits at once cannot leave the process limited for good.
-    """
+    """Keep BLAS to one thread for as long as anyone in this process is inside."""
+    # The first to enter sets the limit and the last to leave lifts it, so that two fits at once cannot leave the
+    # process limited for good.
     if not needed:
         yield
         return
@@ -179,7 +157,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means here, inside joblib workers too."""
+    """Return how many threads ``n_jobs`` means here, inside joblib workers too."""
     return int(effective_n_jobs(n_jobs))
 
 
@@ -206,7 +184,7 @@ class Threads:
         self.count = n_threads(n_jobs)
         self._pool: ThreadPoolExecutor | None = None  # small computations never need it
         self._lock = threading.Lock()
-        self._idle, self._maps = self.count - 1, 0
+        self._maps = 0
         self._abandoned = threading.Event()
 
     def __enter__(self) -> Threads:
@@ -222,10 +200,10 @@ class Threads:
             raise Abandoned
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """``[work(item) for item in items]``, in order, on all threads that are free."""
+        """Return ``[work(item) for item in items]``, in order, on all threads that are free."""
         items = list(items)
-        n_helpers = self._reserve(len(items) - 1)
-        if not n_helpers:
+        n_helpers = min(len(items), self.count) - 1
+        if n_helpers < 1:
             return [work(item) for item in items]
         results: dict[int, Result] = {}
         places = iter(range(len(items)))
@@ -233,38 +211,27 @@ class Threads:
         def take() -> None:
             while not self._abandoned.is_set():
                 with self._lock:
-                    place = next(places, -1)
-                if place < 0:
+                    place = next(places, None)
+                if place is None:
                     return
                 results[place] = work(items[place])
 
-        self._share(take, n_helpers)
-        if len(results) < len(items):  # a map around this one has failed, and knows why
-            raise Abandoned
-        return [results[place] for place in range(len(items))]
+        def help_out() -> None:
+            with self._abandoning():
+                take()
 
-    def _reserve(self, wanted: int) -> int:
-        """Idle threads for a map, at most so many; they count as busy from now on."""
-        if wanted < 1 or self.count == 1:
-            return 0
         with self._lock:
             self._pool = self._pool or ThreadPoolExecutor(self.count - 1)
-            granted = min(wanted, self._idle)
-            self._idle -= granted
-            self._maps += granted > 0
-        return granted
-
-    def _share(self, take: Callable[[], None], n_helpers: int) -> None:
-        """Call ``take`` here and in reserved threads; the first error, once all of them have stopped."""
-        assert self._pool is not None
-        helpers: list[Future[None]] = []
+            self._maps += 1
+        helpers = [self._pool.submit(help_out) for _ in range(n_helpers)]
         try:
             with suppress(Abandoned), self._abandoning():  # if abandoned, another thread has the reason
-                for _ in range(n_helpers):
-                    helpers.append(self._pool.submit(self._help, take))
                 take()
+                # Helpers that never began found all threads at work, perhaps on what calls this map.
+                helpers = [helper for helper in helpers if not helper.cancel()]
                 wait(helpers)
         finally:
+            helpers = [helper for helper in helpers if not helper.cancel()]
             wait(helpers)
             with self._lock:
                 self._maps -= 1
@@ -273,14 +240,9 @@ class Threads:
         for helper in helpers:
             with suppress(Abandoned):
                 helper.result()
-
-    def _help(self, take: Callable[[], None]) -> None:
-        try:
-            with self._abandoning():
-                take()
-        finally:
-            with self._lock:
-                self._idle += 1
+        if len(results) < len(items):  # a map around this one has failed, and knows why
+            raise Abandoned
+        return [results[place] for place in range(len(items))]
 
     @contextmanager
     def _abandoning(self) -> Iterator[None]:
@@ -297,7 +259,7 @@ SERIAL = Threads(1)
 
 @dataclass(frozen=True, eq=False)
 class Executor:
-    """Who does the work, and who hears of it."""
+    """Thread pool and progress callback of one call."""
 
     threads: Threads
     progress: Progress = silent
@@ -305,7 +267,7 @@ class Executor:
 
 @contextmanager
 def open_executor(n_jobs: int | None, verbose: bool = False) -> Iterator[Executor]:
-    """Threads and a progress bar for the length of one call."""
+    """Open threads and a progress bar for the length of one call."""
     check_n_jobs(n_jobs)
     with progress_bar(bool(verbose)) as progress, Threads(n_jobs) as threads:
         yield Executor(threads, progress)
