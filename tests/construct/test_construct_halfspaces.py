@@ -138,7 +138,7 @@ def test_a_fit_separates_what_one_hyperplane_of_the_cube_separates():
     order = np.argsort(on @ rng.integers(-5, 6, 40), kind="stable")
     cube = cube_of(on[order], 0, 25)
     remaining = np.ones(25, dtype=np.int64)
-    found, support = HalfspaceSolver(cube, np.arange(25), weighted.C_HARD, Effort()).fit(remaining, 25)
+    found, support = HalfspaceSolver(cube, np.arange(25), weighted.C_HARD, Effort()).fit(remaining)
     assert found.coverage == 25
     assert (support.dual_coef[support.columns < 25] > 0).all()
     assert (support.dual_coef[support.columns >= 25] < 0).all()

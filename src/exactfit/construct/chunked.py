@@ -7,8 +7,8 @@ from ..exceptions import WidthLimitError
 from .first_layer import BATCH_BLOCKS, FirstLayer, TrainingSet
 from .hyperplanes import Hyperplanes, HyperplaneSampler
 from .patterns import Line
-from .separation import OpenPairs
-from .unique_patterns import PatternGroups, PatternMembers, UniquePatterns
+from .separation import OpenPairs, PatternMembers
+from .unique_patterns import PatternGroups, UniquePatterns
 
 
 class ChunkedTrainingSet(TrainingSet):

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +27,8 @@ from .._kernels.counting import WORD_BITS
 from .._kernels.open_pairs import TILE, Scan, last_separating_bit, list_open, weigh_open
 from .._support.threads import Threads
 from ..network.bits import Words
-from .unique_patterns import PatternMembers
 
 Ints = NDArray[np.int64]
-Result = TypeVar("Result")
 GroupNumbers = NDArray[np.int32]
 
 BUDGET = 2**24  # open pairs that are listed: 128 MiB of runs at worst
@@ -52,10 +49,6 @@ class Runs:
     first: GroupNumbers
     last: GroupNumbers
     n_pairs: int
-
-    def indptr(self) -> Ints:
-        """Return where each one's runs begin."""
-        return _offsets(self.runs_of)
 
     @classmethod
     def joined(cls, parts: Sequence[Runs]) -> Runs:
@@ -92,21 +85,15 @@ def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
     return np.asarray(np.cumsum(ends)[:n] > 0)
 
 
-def all_against_rest(classes: Ints, targets: Sequence[int]) -> Runs:
-    """Return every target class against all others: at most two runs each, however many classes."""
-    wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
-    counts, begin, end = runs_without(wanted, len(classes))
-    runs_of = np.zeros(len(classes), np.int64)
-    runs_of[wanted] = counts
-    return Runs(runs_of, begin.astype(np.int32), end.astype(np.int32), int((end - begin).sum()))
-
-
-def runs_without(own: Ints, n: int) -> tuple[Ints, Ints, Ints]:
-    """Return the runs that all of n classes but one are, for each of some: their number, begins and ends."""
+def _against_rest(own: Ints, n: int, *, apart: bool = False) -> Runs:
+    """Return some of n classes against all others, at most two runs each; ``apart``: as classes before the n."""
     begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
     end = np.stack([own, np.full(len(own), n)], axis=1)
-    kept = begin < end
-    return kept.sum(axis=1), begin[kept], end[kept]
+    kept, before = begin < end, len(own) if apart else 0
+    runs_of = np.zeros(before + n, np.int64)
+    runs_of[np.arange(len(own)) if apart else own] = kept.sum(axis=1)
+    first, last = (begin[kept] + before).astype(np.int32), (end[kept] + before).astype(np.int32)
+    return Runs(runs_of, first, last, int((last - first).sum()))
 
 
 def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
@@ -122,14 +109,12 @@ def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
     return Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), n_pairs)
 
 
-def _weigh_piece(scan: Scan, sizes: Ints, ids: Ints) -> Ints:
-    out = np.empty(len(ids), np.int64)
-    weigh_open(scan, ids, sizes, out)
-    return out
+class PatternMembers(NamedTuple):
+    """The rows of groups: how many each has, and a function that looks up those of some groups."""
 
-
-def _last_bit_piece(scan: Scan, best: int, ids: Ints) -> int:
-    return int(last_separating_bit(scan, ids, best))
+    sizes: Ints
+    # From some groups to all their rows, ascending, and for each row the place of its own among them.
+    members: Callable[[Ints], tuple[Ints, Ints]]
 
 
 class OpenPairs:
@@ -149,12 +134,17 @@ class OpenPairs:
         self._n_points, self._n_blocks = len(y), 0
         self._rows: Ints = np.arange(len(y))
         self._cached_degrees: Ints | None
-        self._width: int | None = None
+        self._n_pairs: int | None  # of groups; None if they are too many to be listed
         classes, child = np.unique(y, return_inverse=True)
         sizes = np.bincount(child, None if members is None else members.sizes).astype(np.int64)
-        self._begin_level(child.astype(np.int64), sizes, pairs or all_against_rest(classes, targets))
-        if self.closed:
-            self._width = 0
+        wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
+        self._begin_level(child.astype(np.int64), sizes, pairs or _against_rest(wanted, len(classes)))
+        self._width = 0 if self.closed else None
+
+    @property
+    def closed(self) -> bool:
+        """Whether every pair is separated."""
+        return self._n_pairs == 0
 
     def add(self, words: Words, _maybe: Words | None = None) -> None:
         """Take the next block of 64 hyperplanes: one word per point (lines 4-6); exact bits have one only."""
@@ -164,14 +154,15 @@ class OpenPairs:
             return
         self._n_blocks += 1
         self._refine(words[self._rows])
-        found = self._list_few(self._candidates())
-        self._know(None if found is None else found.n_pairs)
+        ids = self._candidates()
+        found = None
+        # A sample shows at a small part of the cost whether the open pairs are few enough to be listed. It may err, but
+        # to wait for further blocks is never wrong.
+        if len(ids) <= FEW or self._list(ids[::SAMPLE], self._budget // SAMPLE) is not None:
+            found = self._list(ids, self._budget)
+        self._n_pairs = None if found is None else found.n_pairs
         if found is not None and found.n_pairs > 0:
-            self._promote(found)
-
-    def _know(self, n_pairs: int | None) -> None:
-        """Set the number of open pairs of groups; None if they are too many to be listed."""
-        self._n_pairs, self.closed = n_pairs, n_pairs == 0
+            self._promote(ids, found)
 
     def needed_width(self) -> int:
         """Return the number of hyperplanes after which nothing was open, once `closed`."""
@@ -180,7 +171,9 @@ class OpenPairs:
         if self._width is None:
             best = -1
             for wave in self._waves(self._candidates()):  # lines 3-7, for the pairs open at the level
-                best = max(self._map(partial(_last_bit_piece, self._scan, best), wave))
+                known = best
+                found = self._threads.map(lambda ids: int(last_separating_bit(self._scan, ids, known)), wave)  # noqa: B023
+                best = max(found)
             self._width = WORD_BITS * self._level_blocks + best + 1
         return self._width
 
@@ -196,54 +189,29 @@ class OpenPairs:
 
     def iter_point_pairs(self) -> Iterator[tuple[Ints, Ints]]:
         """Yield the open pairs of points as rows (a, b), sorted, in chunks of bounded size."""
-        rows, child = self._open_points()
-        degrees = self._degrees()[child]
-        points, families = np.flatnonzero(degrees), self._families(rows, child)
-        for lo, hi in _cut(degrees[points], CHUNK):
-            a, b = self._point_pairs(child[points[lo:hi]], *families)
-            yield rows[points[lo:hi][a]], b
-
-    def _open_points(self) -> tuple[Ints, Ints]:
-        """Return rows that may be in open pairs, ascending, and the child of each."""
-        if self._members is None:
-            return self._rows, self._child
-        found = self._list(np.flatnonzero(self._degrees()), NO_LIMIT)
-        assert found is not None  # there is no such limit
-        used = _in_runs(found, len(self._sizes)) | (self._degrees() > 0)
-        return self._points(np.flatnonzero(used[self._child]))
-
-    def _points(self, active: Ints) -> tuple[Ints, Ints]:
-        """Return the rows of some active points or groups, ascending, and the child of each."""
-        if self._members is None:
-            return self._rows[active], self._child[active]
-        rows, owner = self._members.members(self._rows[active])
-        return rows, self._child[active][owner]
-
-    def _families(self, rows: Ints, child: Ints) -> tuple[Ints, Ints]:
-        """Return rows of points ordered by child, and where those of each child begin."""
-        return rows[np.argsort(child, kind="stable")], _offsets(np.bincount(child, minlength=len(self._sizes)))
-
-    def _point_pairs(self, children: Ints, members: Ints, offsets: Ints) -> tuple[Ints, Ints]:
-        """Return the points open against each of some children: places among these, and rows, both ascending."""
-        found = self._list(children, NO_LIMIT)
-        assert found is not None  # there is no such limit
-        begin, end = offsets[found.first], offsets[found.last]
-        a = np.repeat(np.repeat(np.arange(len(children)), found.runs_of), end - begin)
-        span = int(members.max()) + 1
-        keys = a * span + members[_spread(begin, end)]
-        keys.sort()
-        return np.divmod(keys, span)
-
-    def _summed(self, order: Ints, begin: Ints) -> Ints:
-        """Return the number of points in each run of these active ones."""
-        if self._members is None:
-            return np.diff(begin, append=len(order)).astype(np.int64)
-        return np.add.reduceat(self._members.sizes[self._rows[order]], begin).astype(np.int64)
+        rows, child, degrees = self._rows, self._child, self._degrees()
+        if self._members is not None:
+            used = _in_runs(self._list_all(np.flatnonzero(degrees)), len(self._sizes)) | (degrees > 0)
+            active = np.flatnonzero(used[child])
+            rows, owner = self._members.members(rows[active])
+            child = child[active][owner]
+        points = np.flatnonzero(degrees[child])
+        by_child = rows[np.argsort(child, kind="stable")]
+        offsets, span = _offsets(np.bincount(child, minlength=len(self._sizes))), int(rows.max(initial=0)) + 1
+        for lo, hi in _cut(degrees[child[points]], CHUNK):
+            some = points[lo:hi]
+            found = self._list_all(child[some])
+            begin, end = offsets[found.first], offsets[found.last]
+            keys = np.repeat(np.repeat(np.arange(hi - lo), found.runs_of), end - begin) * span
+            keys += by_child[_spread(begin, end)]
+            keys.sort()
+            a, b = np.divmod(keys, span)
+            yield rows[some][a], b
 
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""
         self._level, self._level_blocks = level, self._n_blocks
-        self._know(level.n_pairs)
+        self._n_pairs = level.n_pairs
         self._set_children(child, sizes, np.arange(len(sizes)), np.zeros((1, len(sizes)), np.uint64))
 
     def _set_children(self, child: Ints, sizes: Ints, group: Ints, words: Words) -> None:
@@ -253,7 +221,7 @@ class OpenPairs:
         level = self._level
         start = np.searchsorted(group, np.arange(len(level.runs_of) + 1))
         common = np.bitwise_and.reduceat(words, np.arange(0, len(sizes), TILE), axis=1)
-        self._scan = Scan(words, common, group, start, level.indptr(), level.first, level.last)
+        self._scan = Scan(words, common, group, start, _offsets(level.runs_of), level.first, level.last)
 
     def _refine(self, words: Words) -> None:
         """Split the children by one more pending word, keeping them sorted."""
@@ -268,13 +236,16 @@ class OpenPairs:
         pending = word[None, begin]
         if self._n_blocks > self._level_blocks + 1:
             pending = np.concatenate([self._scan.words[:, parent], pending])
-        self._set_children(refined, self._summed(order, begin), self._scan.group[parent], pending)
+        sizes = np.diff(begin, append=len(order)).astype(np.int64)
+        if self._members is not None:
+            sizes = np.add.reduceat(self._members.sizes[self._rows[order]], begin).astype(np.int64)
+        self._set_children(refined, sizes, self._scan.group[parent], pending)
 
-    def _promote(self, found: Runs) -> None:
+    def _promote(self, ids: Ints, found: Runs) -> None:
         """The children in open pairs become the groups; all other points leave."""
         n = len(self._sizes)
         runs_of = np.zeros(n, np.int64)
-        runs_of[self._candidates()] = found.runs_of
+        runs_of[ids] = found.runs_of
         used = (runs_of > 0) | _in_runs(found, n)
         # Every child of a run is in use, so renumbering leaves the runs in one piece.
         rank = (np.cumsum(used) - 1).astype(np.int32)
@@ -291,35 +262,31 @@ class OpenPairs:
         """Return for each child a how many points b are open against it."""
         if self._cached_degrees is None:
             degrees = np.zeros(len(self._sizes), np.int64)
-            ids = np.empty(0, np.int64) if self.closed else self._candidates()
-            work = partial(_weigh_piece, self._scan, self._sizes)
-            parts = [part for wave in self._waves(ids) for part in self._map(work, wave)]
-            degrees[ids] = np.concatenate([ids[:0], *parts])
+
+            def weigh(ids: Ints) -> None:
+                found = np.empty(len(ids), np.int64)
+                weigh_open(self._scan, ids, self._sizes, found)
+                degrees[ids] = found
+
+            for wave in self._waves(np.empty(0, np.int64) if self.closed else self._candidates()):
+                self._threads.map(weigh, wave)
             self._cached_degrees = degrees
         return self._cached_degrees
-
-    def _list_few(self, ids: Ints) -> Runs | None:
-        """Return the children open against each of ``ids``, or None if there are too many for the budget."""
-        # A sample shows at a small part of the cost whether there are. It may err, but to wait for further blocks is
-        # never wrong.
-        if len(ids) > FEW and self._list(ids[::SAMPLE], self._budget // SAMPLE) is None:
-            return None
-        return self._list(ids, self._budget)
 
     def _list(self, ids: Ints, limit: int) -> Runs | None:
         """Return the children open against each of ``ids``, or None when over ``limit`` pairs."""
         parts: list[Runs] = []
         n_pairs = 0
         for wave in self._waves(ids):
-            parts += self._map(partial(_list_piece, self._scan, limit - n_pairs), wave)
+            left = limit - n_pairs
+            parts += self._threads.map(lambda some: _list_piece(self._scan, left, some), wave)  # noqa: B023
             n_pairs = sum(part.n_pairs for part in parts)
             if n_pairs > limit:
                 return None
         return Runs.joined(parts)
 
-    def _map(self, work: Callable[[Ints], Result], wave: list[Ints]) -> list[Result]:
-        """Do the work for each piece; a single one not in a thread, which would cost more than it."""
-        return [work(wave[0])] if len(wave) == 1 else self._threads.map(work, wave)
+    def _list_all(self, ids: Ints) -> Runs:
+        return cast(Runs, self._list(ids, NO_LIMIT))
 
     def _waves(self, ids: Ints) -> Iterator[list[Ints]]:
         """Cut children into short pieces of work, some for every thread at a time."""
@@ -334,14 +301,6 @@ class OpenPairs:
             yield [ids[lo:hi] for lo, hi in pieces[at : at + n]]
 
 
-def _parts_against(own: Ints, n_classes: int) -> Runs:
-    """Return part k of ``own`` against the parts after them, one for each class, but for its own class."""
-    counts, begin, end = runs_without(own, n_classes)
-    runs_of = np.concatenate([counts, np.zeros(n_classes, np.int64)])
-    first, last = (begin + len(own)).astype(np.int32), (end + len(own)).astype(np.int32)
-    return Runs(runs_of, first, last, int((end - begin).sum()))
-
-
 class SurePairs(OpenPairs):
     """Open pairs of points whose bits may be open: a bit has to be surely off at the one and surely on at the other."""
 
@@ -352,7 +311,9 @@ class SurePairs(OpenPairs):
         part[wanted] = np.arange(len(wanted))
         self._first = np.flatnonzero(part[codes] >= 0)
         parts = np.concatenate([part[codes[self._first]], len(wanted) + codes])
-        super().__init__(parts, (), threads=threads, budget=budget, pairs=_parts_against(wanted, len(classes)))
+        super().__init__(
+            parts, (), threads=threads, budget=budget, pairs=_against_rest(wanted, len(classes), apart=True)
+        )
 
     def add(self, words: Words, maybe: Words | None = None) -> None:
         """Take the next block: what is surely on at every point, and what may be."""

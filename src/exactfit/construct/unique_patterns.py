@@ -136,15 +136,6 @@ class PatternGroups:
         return len(self.codes)
 
 
-@dataclass(frozen=True, eq=False)
-class PatternMembers:
-    """The rows of groups: how many each has, and a function that looks up those of some groups."""
-
-    sizes: Ints
-    # From some groups to all their rows, ascending, and for each row the place of its own among them.
-    members: Callable[[Ints], tuple[Ints, Ints]]
-
-
 def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the first of equal columns (and codes), ascending, and for every column the place of its first."""
     lines = [*lines] if codes is None else [*lines, codes.astype(np.uint64)]
@@ -194,18 +185,6 @@ class Cover:
         self.limits += limits
         self.witnesses += witnesses.tolist()
         self.coverage += claimed.tolist()
-
-    def add(
-        self, anchor: int, limit: int, witness: int, coverage: int, weights: NDArray[np.int8], support: Support
-    ) -> None:
-        """Algorithm 2, line 8: add one detector; its weights are kept only if those of others are."""
-        self.anchors.append(anchor)
-        self.limits.append(limit)
-        self.witnesses.append(witness)
-        self.coverage.append(coverage)
-        if self.weights is not None and self.supports is not None:
-            self.weights.append(weights)
-            self.supports.append(support)
 
 
 class ClassSlice(NamedTuple):

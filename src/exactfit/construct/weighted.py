@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -287,10 +287,10 @@ class HalfspaceSolver:
         np.add.at(dual_coef, place, self.dual_coef[has])
         return Support(columns, dual_coef)
 
-    def fit(self, remaining: Ints, everything: int) -> Found:
+    def fit(self, remaining: Ints) -> Found:
         """Return the weights of the round that claims most (the last such), with their support."""
         found: Found | None = None
-        stale = 0
+        stale, everything = 0, int(remaining.sum())
         for _ in range(self.effort.rounds):
             self.patterns.threads.go_on()
             converged = self.descend()
@@ -325,41 +325,31 @@ class _WeightedCover:
     """A cover with weighted detectors in the making."""
 
     def __init__(self, patterns: BinaryPatterns, counts: Ints, effort: Effort) -> None:
-        self.patterns, self.effort = patterns, effort
-        self.remaining = counts.copy()  # points that a target pattern stands for, zero once it is claimed
+        self.patterns, self.effort, self.neighbours = patterns, effort, effort.neighbours
         self.inseparable = patterns.inseparable()
-        self.neighbours = effort.neighbours
+        # Points that a target pattern stands for, zero once it is claimed or given up.
+        self.remaining = np.where(self.inseparable, 0, counts)
         self.made = Cover(weights=[], supports=[])
         self.working_set = np.empty(0, dtype=np.int64)  # rest columns of the last detector: the next starts from them
 
-    def is_open(self, column: int) -> bool:
-        """Return whether a target column is neither claimed nor given up."""
-        place = column - self.patterns.start
-        return bool(self.remaining[place] > 0 and not self.inseparable[place])
-
-    def are_open(self) -> NDArray[np.bool_]:
-        """Return which target columns are neither claimed nor given up."""
-        return (self.remaining > 0) & ~self.inseparable
-
-    def _open_columns(self) -> Ints:
-        return self.patterns.start + np.flatnonzero(self.are_open())
+    def open_columns(self) -> Ints:
+        """Return the target columns that are neither claimed nor given up."""
+        return self.patterns.start + np.flatnonzero(self.remaining)
 
     def _solver(self, pool: Ints, C: int) -> HalfspaceSolver:
         solver = HalfspaceSolver(self.patterns, pool, C, self.effort)
         solver.join_rest(self.working_set)
         return solver
 
-    def _fit(self, solver: HalfspaceSolver) -> Found:
-        return solver.fit(self.remaining, self._left())
-
-    def _left(self) -> int:
-        return int(self.remaining[~self.inseparable].sum())
-
     def _accept(self, found: Found) -> None:
         """Algorithm 2, line 8: add the detector; its anchor is what it claims with the most slack."""
-        best, start, stop = found.best, self.patterns.start, self.patterns.stop
-        anchor = start + int(np.where(best.claimed, best.scores[start:stop], best.limit).argmin())
-        self.made.add(anchor, best.limit, best.witness, best.coverage, best.weights, found.support)
+        best, start, stop, made = found.best, self.patterns.start, self.patterns.stop, self.made
+        made.anchors.append(start + int(np.where(best.claimed, best.scores[start:stop], best.limit).argmin()))
+        made.limits.append(best.limit)
+        made.witnesses.append(best.witness)
+        made.coverage.append(best.coverage)
+        cast("list[Weights]", made.weights).append(best.weights)
+        cast("list[Support]", made.supports).append(found.support)
         self.remaining[best.claimed] = 0
         self.working_set = found.support.columns[found.support.dual_coef < 0]
 
@@ -369,25 +359,25 @@ class _WeightedCover:
         A class of which such a detector claims too little is left as it is, unless a hard one claims all of it: by
         Cover's theorem patterns in general position are likely to be linearly separable up to 2 n of them.
         """
-        pool, effort = self._open_columns(), self.effort
-        if not len(pool):
+        pool, effort, left = self.open_columns(), self.effort, int(self.remaining.sum())
+        if not left:
             return
-        solver, left = self._solver(pool, effort.C), self._left()
-        found = self._fit(solver)
+        solver = self._solver(pool, effort.C)
+        found = solver.fit(self.remaining)
         if effort.clean * left <= 100 * found.best.coverage < 100 * left:
             solver.set_C(effort.C_firm)
-            firmer = self._fit(solver)
+            firmer = solver.fit(self.remaining)
             found = firmer if firmer.best.coverage == left else found
         elif 100 * found.best.coverage < effort.enough * left and self.patterns.n_columns <= 2 * self.patterns.n_bits:
-            harder = self._fit(self._solver(pool, C_HARD))
+            harder = self._solver(pool, C_HARD).fit(self.remaining)
             found = harder if harder.best.coverage == left else found
         if 100 * found.best.coverage >= effort.enough * left:
             self._accept(found)
 
     def claim_around(self, column: int) -> None:
         """Add a detector from the neighbours of a column, or else from its mask; or give the column up."""
-        pool = self.patterns.nearest(column, self._open_columns(), self.neighbours)
-        found = self._fit(self._solver(pool, self.effort.C))
+        pool = self.patterns.nearest(column, self.open_columns(), self.neighbours)
+        found = self._solver(pool, self.effort.C).fit(self.remaining)
         # The next detector is fitted to as many neighbours as one can claim, or somewhat more.
         claimed = int(np.count_nonzero(found.best.claimed))
         if 10 * claimed < MISFIT * len(pool):
@@ -403,6 +393,7 @@ class _WeightedCover:
             self._accept(found)
         else:
             self.inseparable[column - self.patterns.start] = True
+            self.remaining[column - self.patterns.start] = 0
 
 
 def weighted_cover(
@@ -416,12 +407,12 @@ def weighted_cover(
         return Cover(weights=[], supports=[])
     cover, total = _WeightedCover(patterns, counts, effort or Effort()), int(counts.sum())
     cover.claim_all()
-    progress("detectors", total - int(cover.remaining.sum()), total)
-    for column in order[cover.are_open()[order - patterns.start]].tolist():
-        while cover.is_open(column):
+    progress("detectors", sum(cover.made.coverage), total)
+    for column in order.tolist():
+        while cover.remaining[column - patterns.start]:
             cover.claim_around(column)
-            progress("detectors", total - int(cover.remaining.sum()), total)
-    cover.made.uncovered = patterns.start + np.flatnonzero(cover.remaining > 0)
+            progress("detectors", sum(cover.made.coverage), total)
+    cover.made.uncovered = patterns.start + np.flatnonzero(cover.inseparable)
     cover.made.n_rejected = int(np.count_nonzero(cover.inseparable))
     return cover.made
 
