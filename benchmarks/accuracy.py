@@ -29,7 +29,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from exactfit import InterpolatingClassifier
-from exactfit.lab.contenders import fold_scores
+from exactfit.lab.evaluation import fold_scores
 from exactfit.options import PAPER
 
 from .accuracy_data import CHOOSING, IMAGES, REPORTING, Data, Load

@@ -23,9 +23,9 @@ from exactfit import Comparison, compare
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import load_dataset, plot_comparison
 from exactfit.lab.comparison import Row as Compared
-from exactfit.lab.comparison import certified_by, short_count, short_number, short_share
-from exactfit.lab.contenders import BASELINES
+from exactfit.lab.comparison import certified_by, short_count, short_fraction, short_number
 from exactfit.lab.datasets import load_images
+from exactfit.lab.harness import BASELINES
 from exactfit.plots import style
 
 from .cases import Case, Row, Settings, nothing
@@ -121,7 +121,7 @@ def line(row: Compared) -> str:
         _several(row.parameters, row.nonzero, row.distinct), _several(row.bits_per_weight, row.total_bits),
         short_number(row.largest_weight), f"{short_number(row.robust_radius)}{method}",
         short_number(row.median_radius), short_number(row.radius_upper), short_number(row.build_seconds),
-        short_share(row.accuracy), short_share(row.predict_accuracy),
+        short_fraction(row.accuracy), short_fraction(row.predict_accuracy),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 

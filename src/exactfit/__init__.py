@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from .export import to_torch as to_torch
     from .geometry.report import Description as Description
     from .geometry.report import describe as describe
-    from .lab.comparing import compare as compare
     from .lab.comparison import Comparison as Comparison
+    from .lab.comparison import compare as compare
     from .lab.evaluation import Evaluation as Evaluation
     from .lab.evaluation import evaluate as evaluate
     from .network import Network as Network
@@ -74,8 +74,7 @@ _HOMES = {
     "network.activations": ["Activation"],
     "certificate": ["Certificate", "certify"],
     "conditions": ["Condition"],
-    "lab.comparing": ["compare"],
-    "lab.comparison": ["Comparison"],
+    "lab.comparison": ["Comparison", "compare"],
     "lab.evaluation": ["Evaluation", "evaluate"],
     "construct": ["Construction", "Options", "Trace", "adaptive_width", "fixed_width"],
     "construct.extend": ["Extension", "extend"],

@@ -21,10 +21,11 @@ from hypothesis import strategies as st
 
 import exactfit
 from exactfit import AssumptionError, Comparison, ConflictWarning, ContradictoryLabelsError, DataError, ParameterError
+from exactfit.certificate.radius import Probes
 from exactfit.cli import main
 from exactfit.construct import fixed_width
 from exactfit.lab import Row, compare
-from exactfit.lab.comparing import Split, accuracy, hold_out, prepare
+from exactfit.lab.comparison import Split, accuracy, hold_out, prepare
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,9 @@ class LongProof(Base):
     name: ClassVar[str] = "long-proof"
 
     def construct(self, X, y, random_state=None):
-        from exactfit.lab import contenders
+        from exactfit.lab import harness
 
-        contenders.certify = lambda *_, **__: time.sleep(600)  # in this process only, which is about to be ended
+        harness.certify = lambda *_, **__: time.sleep(600)  # in this process only, which is about to be ended
         return super().construct(X, y, random_state)
 
 
@@ -166,8 +167,6 @@ def test_an_error_becomes_a_reason_in_one_line(in_trouble: Comparison) -> None:
 
 
 def test_reasons_name_rows_of_the_data_as_given(in_trouble: Comparison) -> None:
-    from exactfit.lab.comparing import prepare
-
     first = int(prepare(X, Y, "raise", 0)[0].rows[0])
     expected = AssumptionError("distinct projections", [first], "Move it.")
     assert in_trouble["assumes"].reason == str(expected)
@@ -372,7 +371,7 @@ def test_data_are_split_as_they_are() -> None:
 
 def test_accuracy_is_left_out_when_evaluation_is_too_slow() -> None:
     X, y = np.zeros((600, 1)), np.arange(600) % 2
-    data = Split(X, y, y, X, y, X[:1], X[:1])
+    data = Split(X, y, y, X, y, Probes(X[:1], X[:1]))
 
     def ones(points: Any) -> Any:
         return np.ones(len(points))

@@ -12,7 +12,7 @@ from helpers.problems import HEAD, OPTIONS_GRID, write_points, written
 from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.cli import ExitCode, main
 from exactfit.lab import Experiment, SweepOptions, load_dataset, load_sweep, sweep_options
-from exactfit.lab.comparing import hold_out
+from exactfit.lab.comparison import hold_out
 from exactfit.lab.option_sweep import OptionSweep, Setting, run_setting, settings_of
 from exactfit.lab.sweep import Backend
 

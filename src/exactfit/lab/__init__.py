@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from .._support import lazy_names
 
 if TYPE_CHECKING:
-    from .comparing import compare as compare
     from .comparison import Comparison as Comparison
     from .comparison import Row as Row
+    from .comparison import compare as compare
     from .comparison import plot_comparison as plot_comparison
     from .datasets import Dataset as Dataset
     from .datasets import load_dataset as load_dataset
@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from .trials import per_cell as per_cell
 
 _HOMES = {
-    "comparing": ["compare"],
-    "comparison": ["Comparison", "Row", "plot_comparison"],
+    "comparison": ["Comparison", "Row", "compare", "plot_comparison"],
     "datasets": ["Dataset", "load_dataset", "load_images"],
     "evaluation": ["Evaluation", "Standing", "evaluate"],
     "experiment": ["Experiment", "load_experiment", "paper_experiment"],

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,27 +16,28 @@ from numpy.typing import NDArray
 
 from .._support.console import as_frame, counted, progress_bar
 from .._support.parameters import check_integer, check_number
-from .._support.processes import workers
+from .._support.processes import Limits
 from ..data import Labelled
 from ..data.labelled import as_labels
 from ..estimators import InterpolatingClassifier
-from ..exceptions import ParameterError, UnseenCategoryWarning
+from ..exceptions import ConflictWarning, InterpolationWarning, ParameterError, UnseenCategoryWarning
 from ..options import PAPER, Options
 from ..tables import Encoding, Table, TableModel
-from ..tables.encoding import Scaling
-from .contenders import Scores, fold_scores, usual_classifiers
+from .harness import INTERRUPTED, Facts, run, text_blocks, usual_classifiers
 
-Rows = NDArray[np.int64]
-Score = Callable[[tuple[int, str]], Scores | Exception]  # of a fold and a name
+Scores = dict[str, float | None]
 End = Literal["all folds", "time limit", "interrupted"]
 
 LEVEL = 0.95  # of all intervals
 GIVEN = "as given"  # the model that was asked about
 METRICS = ("balanced_accuracy", "auc", "claimed", "accuracy_claimed", "seconds")
 OF_ARRAYS = "from exactfit import InterpolatingClassifier; model = InterpolatingClassifier({}).fit(X, y)"
-_TABLE = "{:<22} {:>8} {:>15} {:>7} {:>8} {:>6} {:>8} {:>6} {:>8}"
+OF_TABLES = (
+    "from exactfit import InterpolatingClassifier, TableModel; "
+    "model = TableModel(InterpolatingClassifier({{}}), scale={!r}).fit({})"
+)
 # What each setting buys: one change to the model as given, in the order of the table.
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, Facts] = {
     "the paper's": PAPER,
     "gaussian hyperplanes": {"hyperplanes": "gaussian"},
     "1024 hyperplanes": {"min_width": 1024},
@@ -47,7 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How one classifier did: means over folds.
+    """Means over folds of one classifier.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class Standing:
     auc : float or None
         One class against the rest, averaged over classes; None where a class has no point in some fold.
     claimed, accuracy_claimed : float or None
-        Share of new points that exactly one class claims, and the accuracy on those; None where that has no meaning.
+        Fraction of new points that exactly one class claims, and the accuracy on those; None where that has no meaning.
     seconds : float
         For a fold: to fit and to answer.
     options : dict or None
@@ -120,18 +122,10 @@ class Standing:
     def __repr__(self) -> str:
         return f"<Standing: {self.name}, accuracy {self.accuracy:.1%}, {counted(self.folds, 'fold')}>"
 
-    def __str__(self) -> str:
-        return _TABLE.format(
-            self.name, f"{self.accuracy:.1%}",
-            "-" if self.low is None else f"{self.low:.1%} - {self.high:.1%}", f"{100 * self.gain:+.1f}",
-            f"{self.balanced_accuracy:.1%}", "-" if self.auc is None else f"{self.auc:.3f}", _share(self.claimed),
-            _share(self.accuracy_claimed), f"{self.seconds:.2g}",
-        )  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A table: how the model, its settings and the usual classifiers did on the same folds.
+    """A table: the model, its settings and the usual classifiers on the same folds.
 
     Attributes
     ----------
@@ -142,7 +136,7 @@ class Evaluation:
     missing : dict
         Names of what was not measured, and why.
     line : str
-        What fits the model, with ``{}`` for its options.
+        Code that fits the model, with ``{}`` for its options.
 
     Examples
     --------
@@ -178,7 +172,7 @@ class Evaluation:
 
     @property
     def reason(self) -> str:
-        """What to expect of it, why it is recommended, and who is better."""
+        """Accuracy to expect of it, why it is recommended, and which classifier is better."""
         best = self.recommended
         if best is None:
             return "nothing was measured"
@@ -226,40 +220,44 @@ class Evaluation:
         return f"{self.table()}\n\n{self.recommendation}"
 
     def table(self) -> str:
-        """What was measured, and the names of what was not."""
-        titles = ("", "accuracy", "95 % interval", "gain", "balanced", "AUC", "claimed", "right", "seconds")
+        """Return the means that were measured, and the names of what was not."""
+        columns: dict[str, list[str]] = {"": [one.name for one in self.standings]}
+        for title, cell in COLUMNS.items():
+            columns[title] = [cell(one) for one in self.standings]
         missing = [
             f"not measured ({why}): {', '.join(k for k, v in self.missing.items() if v == why)}"
             for why in dict.fromkeys(self.missing.values())
         ]
-        return "\n".join([self._headline(), _TABLE.format(*titles), *map(str, self.standings), *missing])
+        return "\n".join([self._headline(), *text_blocks(columns, math.inf), *missing])
 
 
-def _share(value: float | None) -> str:
+def _per_cent(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
 
 
+COLUMNS: dict[str, Callable[[Standing], str]] = {
+    "accuracy": lambda one: _per_cent(one.accuracy),
+    "95 % interval": lambda one: "-" if one.low is None else f"{one.low:.1%} - {one.high:.1%}",
+    "gain": lambda one: f"{100 * one.gain:+.1f}",
+    "balanced": lambda one: _per_cent(one.balanced_accuracy),
+    "AUC": lambda one: "-" if one.auc is None else f"{one.auc:.3f}",
+    "claimed": lambda one: _per_cent(one.claimed),
+    "right": lambda one: _per_cent(one.accuracy_claimed),
+    "seconds": lambda one: f"{one.seconds:.2g}",
+}
+
+
 def interval(values: NDArray[np.float64], n_folds: int, n_together: int = 1) -> tuple[float, float] | tuple[None, None]:
-    """Student's interval; training parts overlap, so the variance is over 1/n + test/train in place of 1/n.
-
-    So many of them hold together with that probability. One value has none; nor have equal ones, which do not tell how
-    much others would differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.lab.evaluation import interval
-    >>> low, high = interval(np.array([0.8, 0.9, 0.7]), n_folds=3)
-    >>> round(low, 2), round(high, 2)
-    (0.41, 1.19)
-    """
+    """Student's interval of a mean over folds; ``n_together`` of them hold together with that probability."""
     from scipy.stats import t
 
     mean, n = float(values.mean()), len(values)
+    # One value has none; nor have equal ones, which do not tell how much others would differ.
     if n < 2 or np.ptp(values) == 0:
         return None, None
-    share = 1 / n + 1 / (n_folds - 1)
-    half = float(t.ppf(1 - (1 - LEVEL) / 2 / n_together, n - 1)) * float(np.sqrt(share * values.var(ddof=1)))
+    # Training parts overlap, so the variance is over 1/n + test/train in place of 1/n (Nadeau and Bengio).
+    spread = float(np.sqrt((1 / n + 1 / (n_folds - 1)) * values.var(ddof=1)))
+    half = float(t.ppf(1 - (1 - LEVEL) / 2 / n_together, n - 1)) * spread
     return mean - half, mean + half
 
 
@@ -284,7 +282,8 @@ def evaluate(
     n_folds, n_repeats : int
         Stratified folds, and how often they are drawn.
     time_limit : float or None
-        Seconds for all. Fits then run in a process of their own, which is ended when time is out.
+        Seconds for all. Fits then run in a process of their own, which is ended when time is out; to start it does
+        not count.
     random_state : int
         Seed of folds and classifiers.
     verbose : bool
@@ -304,70 +303,66 @@ def evaluate(
     """
     from sklearn.model_selection import RepeatedStratifiedKFold
 
-    began = time.monotonic()
     n_folds = check_integer("n_folds", n_folds, at_least=2)
     n_repeats = check_integer("n_repeats", n_repeats, at_least=1)
-    limit = None if time_limit is None else check_number("time_limit", time_limit, above=0.0)
-    scale = _scaling(model, X)
+    limit = math.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0)
     contenders = _contenders(_asked(model.classifier if isinstance(model, TableModel) else model), random_state)
-    data = Labelled.of(X, y) if scale is None else _labels_of(X, y)
+    line, scale = OF_ARRAYS, None
+    if isinstance(X, Table):
+        # Each fold makes points of the rows anew.
+        labels = X.labels if y is None else y
+        if labels is None:
+            raise ParameterError(f"{X.name} was read without labels: name their column, or pass them as y")
+        data = Labelled.checked(np.empty((len(X), 0)), as_labels(labels, len(X)))
+        scale = model.scale if isinstance(model, TableModel) else "standard"
+        line = OF_TABLES.format(scale, "X" if y is None else "X, y")
+    elif isinstance(model, TableModel):
+        raise ParameterError("a TableModel is evaluated on a Table: exactfit.read_table makes one of a file or a frame")
+    else:
+        data = Labelled.of(X, y)
     smallest = int(np.bincount(data.codes).min())
     if smallest < n_folds:
         raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
-    rows = list(splitter.split(np.zeros(len(data)), data.codes))
-    folds = _Folds(data.X if scale is None else X, data.y, rows, scale)
+    folds = Folds(X if scale else data.X, data.y, list(splitter.split(data.codes, data.codes)), scale)
+    facts: Facts = {}
     ended: End = "all folds"
-    done: dict[str, list[Scores]] = {name: [] for name in contenders}
-    missing: dict[str, str] = {}
-    try:
-        seconds = None if limit is None else limit - (time.monotonic() - began)
-        with _scorer(contenders, folds, seconds) as score, progress_bar(bool(verbose)) as progress:
-            for task, (fold, name) in enumerate((fold, name) for fold in range(len(rows)) for name in contenders):
-                if name in missing:
-                    continue
-                scores = score((fold, name))
-                if not isinstance(scores, Exception):
-                    done[name].append(scores)
-                elif name == GIVEN:
-                    raise scores
-                else:
-                    missing[name] = " ".join(str(scores).split())
-                progress("fits", task + 1, len(rows) * len(contenders))
-    except KeyboardInterrupt:
-        ended = "interrupted"
-    except TimeoutError:
-        ended = "time limit"
-    done = {name: scores for name, scores in done.items() if name not in missing}
-    missing |= {name: ended for name, scores in done.items() if not scores}
-    standings = tuple(_standings(done, contenders, n_folds))
-    line = OF_ARRAYS
-    if scale is not None:
-        imported, labels = "InterpolatingClassifier, TableModel", "" if y is None else ", y"
-        line = f"from exactfit import {imported}; model = TableModel(InterpolatingClassifier({{}}), scale={scale!r})"
-        line += f".fit(X{labels})"
+    with progress_bar(bool(verbose)) as progress:
+
+        def report(**more: Any) -> None:
+            facts.update(more)
+            progress("fits", sum(map(len, facts["scores"].values())), len(folds.rows) * len(contenders))
+
+        if time_limit is None:
+            try:
+                measure(report, (contenders, folds))
+            except KeyboardInterrupt:
+                ended = "interrupted"
+        else:
+            facts, end = run({"evaluation": measure}, (contenders, folds), Limits(limit), progress)["evaluation"]
+            if "error" in facts:
+                raise pickle.loads(bytes.fromhex(facts["error"]))
+            if end.startswith("time limit"):
+                ended = "time limit"
+            elif end == INTERRUPTED:
+                ended = "interrupted"
+            elif end:
+                raise ChildProcessError(end)
+    scores = facts.get("scores", {name: [] for name in contenders})
+    missing = {**facts.get("missing", {}), **{name: ended for name, found in scores.items() if not found}}
+    # The folds that all classifiers have done; in the first one, the classifiers that are done.
+    n_done = max(1, min(map(len, scores.values())))
+    measured = {name: found[:n_done] for name, found in scores.items() if found}
+    settings = {name: _changed(contenders[name]) for name in (GIVEN, *SETTINGS) if name in measured}
+    standings = tuple(
+        Standing.of(name, measured[name], measured[GIVEN], n_folds, settings.get(name), max(1, len(settings) - 1))
+        for name in (*settings, *(name for name in measured if name not in settings))
+    )
     return Evaluation(standings, len(data), len(data.classes), ended, missing, line)
 
 
-def _scaling(model: Any, X: Any) -> Scaling | None:
-    """How the columns of a table are scaled; None where X is none."""
-    if isinstance(X, Table):
-        return model.scale if isinstance(model, TableModel) else "standard"
-    if isinstance(model, TableModel):
-        raise ParameterError("a TableModel is evaluated on a Table: exactfit.read_table makes one of a file or a frame")
-    return None
-
-
-def _labels_of(table: Table, y: Any) -> Labelled:
-    """The labels of a table whose points each fold makes anew."""
-    labels = table.labels if y is None else y
-    if labels is None:
-        raise ParameterError(f"{table.name} was read without labels: name their column, or pass them as y")
-    return Labelled.checked(np.empty((len(table), 0)), as_labels(labels, len(table)))
-
-
-def _asked(model: Any) -> dict[str, Any]:
-    """The options asked about, with the majority's label for equal points."""
+def _asked(model: Any) -> Facts:
+    """Options asked about, with the majority's label for equal points."""
     if isinstance(model, InterpolatingClassifier):
         model = _changed(model)
     if model is not None and not isinstance(model, Mapping):
@@ -379,21 +374,21 @@ def _asked(model: Any) -> dict[str, Any]:
     return options
 
 
-def _changed(model: InterpolatingClassifier) -> dict[str, Any]:
-    """The options of a model that are not defaults, as Python prints and reads them."""
+def _changed(model: InterpolatingClassifier) -> Facts:
+    """Options of a model that are not defaults, as Python prints and reads them."""
     defaults = InterpolatingClassifier().get_params()
     given = {name: value for name, value in model.get_params().items() if repr(value) != repr(defaults[name])}
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: value for name, value in plain.items() if name != "random_state" or isinstance(value, int)}
 
 
-def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
+def _contenders(given: Facts, random_state: int) -> Facts:
     """The model as given, the usual classifiers, and the model with one setting changed."""
-    own = InterpolatingClassifier(**{"random_state": random_state} | given)
+    given, new = {"random_state": random_state, **given}, dict[str, Any]()
+    own = InterpolatingClassifier(**given)
     Options.of(own)
-    new: dict[str, Any] = {}
     for name, more in SETTINGS.items():
-        model = InterpolatingClassifier(**{"random_state": random_state} | given | more)
+        model = InterpolatingClassifier(**given | more)
         with suppress(ParameterError):  # a setting that does not go with the other options
             Options.of(model)
             if _changed(model) != _changed(own):
@@ -401,60 +396,75 @@ def _contenders(given: dict[str, Any], random_state: int) -> dict[str, Any]:
     return {GIVEN: own} | usual_classifiers(random_state) | new
 
 
-@dataclass(eq=False)
-class _Folds:
-    """Points and labels of every fold; the last points are kept, since one classifier after another asks for them."""
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Points and labels, and the rows of every fold: training part and test part."""
 
-    points: Any  # or a table, which is encoded by what a fold's training part says
+    points: Any  # or a table, which is encoded by its training part, as a TableModel does it
     y: NDArray[Any]
-    rows: list[tuple[Rows, Rows]]
-    scale: Scaling | None
-    last: tuple[int, tuple[Any, Any]] | None = None
+    rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    scale: Any  # of a table's columns; None for points
 
-    def labels(self, fold: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        train, test = self.rows[fold]
-        return self.y[train], self.y[test]
-
-    def split(self, fold: int) -> tuple[Any, Any]:
-        """Training points and new ones."""
-        if self.last is None or self.last[0] != fold:
-            self.last = None
-            self.last = fold, self._split(*self.rows[fold])
-        return self.last[1]
-
-    def _split(self, train: Rows, test: Rows) -> tuple[Any, Any]:
-        if self.scale is None:
-            return self.points[train], self.points[test]
-        old = self.points.taken(train)
-        encoding = Encoding.learn(old, self.scale)
-        with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
-            return encoding.encode(old), encoding.encode(self.points.taken(test))
+    def __iter__(self) -> Iterator[tuple[tuple[Any, Any], tuple[Any, Any]]]:
+        for train, test in self.rows:
+            if self.scale is None:
+                points = self.points[train], self.points[test]
+            else:
+                old = self.points.taken(train)
+                encoding = Encoding.learn(old, self.scale)
+                with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
+                    points = encoding.encode(old), encoding.encode(self.points.taken(test))
+            yield points, (self.y[train], self.y[test])
 
 
-@contextmanager
-def _scorer(contenders: Mapping[str, Any], folds: _Folds, seconds: float | None) -> Iterator[Score]:
-    """What scores a contender in a fold: here, or where it is ended when time is out."""
-    function = partial(_scored, contenders)
-    if seconds is None:
-        yield partial(function, folds)
-    else:
-        with workers(1, function, folds, time_limit=seconds) as work:
-            yield work
+def measure(report: Callable[..., None], held: tuple[Mapping[str, Any], Folds]) -> None:
+    """Fit and score every classifier, fold by fold; report after each."""
+    contenders, folds = held
+    scores: dict[str, list[Scores]] = {name: [] for name in contenders}
+    missing: dict[str, str] = {}
+    report(scores=scores, missing=missing)
+    for points, labels in folds:
+        for name in list(scores):
+            try:
+                scores[name].append(fold_scores(contenders[name], points, labels))
+            except Exception as error:
+                if name == GIVEN:
+                    report(error=pickle.dumps(error).hex())
+                    raise
+                missing[name] = " ".join(str(error).split())
+                del scores[name]
+            report(scores=scores, missing=missing)
 
 
-def _scored(contenders: Mapping[str, Any], folds: _Folds, task: tuple[int, str]) -> Scores | Exception:
-    fold, name = task
-    try:
-        return fold_scores(contenders[name], folds.split(fold), folds.labels(fold))
-    except Exception as error:  # which would end a worker
-        return error
+def fold_scores(model: Any, points: tuple[Any, Any], labels: tuple[Any, Any]) -> Scores:
+    """Fit a fresh copy of a classifier to old points, and score its answers on new ones."""
+    from sklearn.base import clone
+    from sklearn.metrics import balanced_accuracy_score, roc_auc_score
+    from sklearn.preprocessing import label_binarize
 
-
-def _standings(done: dict[str, list[Scores]], contenders: Mapping[str, Any], n_folds: int) -> Iterator[Standing]:
-    """What all have done, the model as given first and its settings behind it."""
-    whole = max(1, min(map(len, done.values())))
-    measured = {name: scores[:whole] for name, scores in done.items() if scores}
-    settings = {name: _changed(contenders[name]) for name in (GIVEN, *SETTINGS) if name in measured}
-    for name in (*settings, *(name for name in measured if name not in settings)):
-        options, n_settings = settings.get(name), max(1, len(settings) - 1)
-        yield Standing.of(name, measured[name], measured[GIVEN], n_folds, options, n_settings)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        for expected in (ConflictWarning, InterpolationWarning):
+            warnings.simplefilter("ignore", expected)
+        fitted = clone(model).fit(points[0], labels[0])
+        answers = fitted.predict(points[1])
+    seconds, right, classes = time.perf_counter() - start, answers == labels[1], fitted.classes_
+    claimed, auc = None, None
+    # Where only one class has detectors, all points are claimed or not; other models know no claims.
+    if isinstance(fitted, InterpolatingClassifier) and fitted.network_.widths[-1] > 1:
+        claimed = ~fitted.abstains(points[1])
+    # Each class against the rest, averaged; none if a class is missing among the new points.
+    if np.array_equal(np.unique(labels[1]), classes):
+        values = getattr(fitted, "decision_function", None) or fitted.predict_proba
+        values = values(points[1])
+        if values.ndim == 2 and len(classes) == 2:
+            values = values[:, 1]
+        auc = float(roc_auc_score(label_binarize(labels[1], classes=classes), values))
+    return {
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(balanced_accuracy_score(labels[1], answers)),
+        "auc": auc,
+        "claimed": None if claimed is None else float(claimed.mean()),
+        "accuracy_claimed": None if claimed is None or not claimed.any() else float(right[claimed].mean()),
+        "seconds": seconds,
+    }

@@ -38,8 +38,7 @@ from .._support.console import counted
 from ..constructions import CONSTRUCTORS
 from ..estimators import InterpolatingClassifier
 from ..exceptions import DataError, InterpolationWarning, ParameterError
-from .comparing import hold_out, sizes
-from .contenders import BASELINES, Built, Constructed
+from .comparison import hold_out
 from .datasets import Dataset, load_data
 from .experiment import (
     FULL,
@@ -54,6 +53,7 @@ from .experiment import (
     tables_of,
 )
 from .figures import draw_settings
+from .harness import BASELINES, Built, constructed
 from .reproducing import TOLD, Reproduced, Say, SweepOptions, places
 from .store import Lines, line_of, read_lines
 from .sweep import Backend, SweepReport, answers
@@ -226,13 +226,12 @@ def run_setting(data: Dataset, setting: Setting, run: int, held_out: float) -> R
         seconds = time.perf_counter() - began
         answer = built.predict or built.decide
         widths = [layer.n_units for layer in built.layers]
-        size = sizes(built.layers) if built.layers else None
         return Reached(
             accuracy=float(np.mean(answer(data.X[others]) == data.y[others])),
             missed=int(np.count_nonzero(answer(X) != y)),
             first_layer=widths[0] if widths else 0,
             second_layer=widths[1] if len(widths) > 2 else 0,
-            neurons=size.neurons if size else 0,
+            neurons=sum(widths),
             parameters=sum(layer.n_parameters for layer in built.layers),
             seconds=seconds,
         )
@@ -246,11 +245,11 @@ def _build(setting: Setting, X: NDArray[Any], y: NDArray[np.int64], run: int) ->
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InterpolationWarning)
             model = InterpolatingClassifier(**options, random_state=run).fit(X, y)
-        return Built(model.predict, model.network_.layers, model.network_)
+        return Built(model.predict, model.network_.layers)
     if setting.construction in BASELINES:
         return BASELINES[setting.construction].build(X, y, run, TRAINING)
     constructor: Any = CONSTRUCTORS[setting.construction]
-    return Constructed(setting.construction, replace(constructor, **options)).build(X, y, run, TRAINING)
+    return constructed(setting.construction, replace(constructor, **options)).build(X, y, run, TRAINING)
 
 
 Work = tuple[int, Setting, int]  # which data set, which cell, which run

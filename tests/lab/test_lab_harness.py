@@ -11,7 +11,7 @@ from helpers.problems import PROBLEMS, Good, X, Y
 from exactfit import InterpolatingClassifier, ParameterError
 from exactfit.constructions import CONSTRUCTORS
 from exactfit.lab import compare
-from exactfit.lab.contenders import BASELINES, by_largest_output, choose_contenders
+from exactfit.lab.harness import BASELINES, by_largest_output, choose_contenders
 from exactfit.network.detector_network import DetectorNetwork
 
 
@@ -73,7 +73,8 @@ def test_every_construction_decides_every_point_one_way_or_the_other(name: str) 
     bare, judged = built.decide(new), (built.predict or built.decide)(new)
     assert (judged[bare >= 0] == bare[bare >= 0]).all()
     assert set(judged.tolist()) <= {0, 1, 2}
-    assert (built.predict is None) == (built.network.decoder.kind != "one_hot")
+    network = CONSTRUCTORS[name].construct(X, y, random_state=0).network
+    assert (built.predict is None) == (network.decoder.kind != "one_hot")
 
 
 def test_where_outputs_are_equal_the_clearest_unit_decides() -> None:
