@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -68,47 +64,9 @@ def test_nobody_reads_the_new_file_before_it_is_in_place(tmp_path: Path, monkeyp
     path, seen = tmp_path / "a.bin", []
     path.write_bytes(b"old")
     path.chmod(0o600)
-    monkeypatch.setattr(processes, "_lock", lambda file: seen.append(os.fstat(file.fileno()).st_mode & 0o777))
+    monkeypatch.setattr(Path, "chmod", lambda path, _: seen.append(path.stat().st_mode & 0o777))
     write_atomically(path, b"new", "the text")
     assert seen == [0o600]
-
-
-STOPPED = """
-import os, signal, sys
-from exactfit._support import processes
-os.fsync = lambda handle: (print("written", flush=True), signal.pause())
-processes.write_atomically(sys.argv[1], b"new", "the text")
-"""
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-def test_what_a_killed_save_leaves_behind_is_removed_by_the_next_one_and_not_before_it_is_killed(tmp_path) -> None:
-    path = tmp_path / "a.bin"
-    writer = subprocess.Popen([sys.executable, "-c", STOPPED, str(path)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert writer.stdout is not None
-        assert writer.stdout.readline() == "written\n"
-        (left,) = tmp_path.glob(".exactfit-*.tmp")
-        write_atomically(tmp_path / "b.bin", b"other", "the text")
-        assert left.exists()  # its writer is alive, and has locked it
-    finally:
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
-    write_atomically(tmp_path / "b.bin", b"other", "the text")
-    assert sorted(os.listdir(tmp_path)) == ["b.bin"]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_what_others_name_like_a_leftover_is_not_waited_for_nor_followed(tmp_path: Path) -> None:
-    """In a process of its own, since the pipe has nobody who writes to it."""
-    (tmp_path / "theirs").write_bytes(b"theirs")
-    (tmp_path / ".exactfit-1.tmp").symlink_to("theirs")
-    os.mkfifo(tmp_path / ".exactfit-2.tmp")
-    code = "import sys; from exactfit._support import processes as p; p.write_atomically(sys.argv[1], b'new', 'it')"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], timeout=60, check=True)
-    assert (tmp_path / "a.bin").read_bytes() == b"new"
-    assert (tmp_path / "theirs").read_bytes() == b"theirs"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
@@ -121,27 +79,6 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path: Path) -> None:
             write_atomically(path, b"new", "the text")
     assert pipe.is_fifo()
     assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="open files cannot be removed there")
-@pytest.mark.parametrize("when", ["before it is locked", "while it is being locked"])
-def test_a_file_aside_that_another_save_takes_for_a_leftover_is_made_again(tmp_path, monkeypatch, when) -> None:
-    path, lock, tried = tmp_path / "a.bin", processes._lock, []
-
-    def interrupted(file: IO[bytes]) -> None:
-        tried.append(file.name)
-        if len(tried) == 1 and when == "before it is locked":
-            processes._remove_leftovers(tmp_path)  # locks the same file: the second call
-        elif len(tried) == 1:
-            os.unlink(file.name)
-            raise BlockingIOError
-        lock(file)
-
-    monkeypatch.setattr(processes, "_lock", interrupted)
-    write_atomically(path, b"new", "the text")
-    assert path.read_bytes() == b"new"
-    assert os.listdir(tmp_path) == ["a.bin"]
-    assert len(set(map(str, tried))) == 2
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs a device")

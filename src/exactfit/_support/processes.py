@@ -44,54 +44,44 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 Answer = TypeVar("Answer")
 
 
-def write_atomically(path: str | os.PathLike[str], octets: bytes, what: str) -> None:
+def write_atomically(path: str | os.PathLike[str], content: bytes, what: str) -> None:
     """Write a file aside, then put it in place; on any failure nothing is left behind.
 
-    Parameters
-    ----------
-    path : path
-        A link stays, and what it points to is replaced; a file keeps who may read and write it.
-    octets : bytes
-    what : str
-        What is written, for messages: "cannot save the model: ...".
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from exactfit._support.processes import write_atomically
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_atomically(os.path.join(folder, "a.txt"), b"whole", "the text")
-    ...     os.listdir(folder)
-    ['a.txt']
+    A link stays, and what it points to is replaced; a file keeps who may read and write it. Messages say ``what`` is
+    written: "cannot save the model: ...".
     """
     real = Path(os.path.realpath(path))
     if not real.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
     if real.exists() and not (real.is_file() or real.is_dir()):  # a device would be gone afterwards
         raise OSError(errno.EINVAL, f"cannot save {what}: what has this name is no ordinary file", str(real))
-    _remove_leftovers(real.parent)
     mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
-    aside = None
+    aside = real.parent / f".exactfit-{secrets.token_hex(8)}.tmp"
     try:
-        with _open_aside(real.parent, 0o666 if mode is None else mode) as file:  # never wider than what is replaced
-            aside = Path(file.name)
-            file.write(octets)
+        # Never wider than what is replaced; umask may take off more than that, which chmod brings back.
+        with open(aside, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)) as file:
+            file.write(content)
             file.flush()
-            if mode is not None:  # what others may not read stays so; umask may have taken off more than that
+            if mode is not None:
                 aside.chmod(mode)
             os.fsync(file.fileno())
         os.replace(aside, real)
+        # The new name outlasts a power cut, where a folder can be opened and synced.
+        with suppress(OSError):
+            handle = os.open(real.parent, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
     except OSError as error:
         raise OSError(error.errno, f"cannot save {what}: {error.strerror}", str(real)) from error
     finally:
-        if aside is not None:
-            with suppress(OSError):
-                aside.unlink()
-    _sync_folder(real.parent)
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
 
 
 def refuse_endless(path: Path) -> Path:
-    """The path of a file that has an end; refuses devices and pipes."""
+    """Return the path of a file that has an end; refuse devices and pipes."""
     with suppress(OSError):  # what cannot be opened either says so itself
         if not (path.is_file() or path.is_dir()) and path.exists():
             raise DataError(f"{path.name} is no ordinary file: save what it gives to one first")
@@ -99,63 +89,12 @@ def refuse_endless(path: Path) -> Path:
 
 
 def read_stream(file: IO[bytes], name: str) -> bytes:
-    """All octets of what may have no end, as a pipe; refuses more than a limit."""
+    """Read all bytes of what may have no end, as a pipe; refuse more than a limit."""
     most = min(LARGEST_STREAM, usable_memory() // 4)
-    octets = file.read(most + 1)
-    if len(octets) > most:
+    content = file.read(most + 1)
+    if len(content) > most:
         raise DataError(f"{name} goes on beyond {most / 2**20:,.0f} MiB: save what it gives to a file first")
-    return octets
-
-
-def _open_aside(folder: Path, mode: int) -> IO[bytes]:
-    """Create a file of a new name and lock it."""
-    while True:
-        aside = folder / f".exactfit-{secrets.token_hex(8)}.tmp"
-        file = open(aside, "xb", opener=partial(os.open, mode=mode))  # noqa: SIM115  (returned open)
-        try:
-            _lock(file)
-            if aside.exists():
-                return file
-        except BlockingIOError:
-            pass
-        except OSError:  # some file systems know no locks; without them nothing counts as left behind
-            return file
-        # Between creating and locking, another writer took it for a leftover and removes it.
-        file.close()
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove files aside that nobody has locked: their writers were killed."""
-    for path in folder.glob(".exactfit-*.tmp"):
-        with suppress(OSError):  # in use, or gone by now
-            if sys.platform == "win32":  # where nobody can remove a file that is open
-                path.unlink()
-                continue
-            # Others may put a pipe here, which would be waited for, or a link to a file that is not ours.
-            with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK | os.O_NOFOLLOW)) as file:
-                _lock(file)
-                path.unlink()  # while it is locked, so that a writer that has just created it notices
-
-
-def _lock(file: IO[bytes]) -> None:
-    """Lock a file until it is closed, or its process ends; raise BlockingIOError if somebody else has.
-
-    Not on Windows, where nobody can remove a file that is open.
-    """
-    if sys.platform != "win32":
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name outlast a power cut, where a folder can be opened and synced."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    return content
 
 
 @dataclass(frozen=True)
