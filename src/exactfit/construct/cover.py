@@ -8,9 +8,7 @@ is covered meanwhile.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,7 @@ from .._support.console import Progress, silent
 from .._support.threads import SERIAL
 from ..data import Rows
 from ..options import Options
-from .evidence import HERE, BlockSizing, Columns, Counts, Evidence, Pieces, PrecomputedLimits, precompute_limits
+from .evidence import HERE, BlockSizing, Columns, Counts, Evidence, Pieces, precompute_limits
 from .unique_patterns import ClassOrder, ClassSlice, Cover, UniquePatterns, candidates_of
 from .weighted import weighted_covers
 
@@ -46,25 +44,18 @@ def cover_classes(
 
 def cover_unique(unique: UniquePatterns, options: Options, progress: Progress = silent) -> list[Cover]:
     """Return one cover for every target class, in columns."""
-    if options.is_weighted:
-        return cover_each(unique.evidence, unique.slices, weighted_covers(unique), progress)
     evidence, slices = unique.evidence, unique.slices
-    if len(slices) == len(unique.order.starts) - 1:
-        evidence = precompute_limits(
-            evidence, [own.target for own in slices], progress, [own.candidates for own in slices]
-        )
-
-    def cover(own: ClassSlice, report: Progress) -> Cover:
-        return random_cover(evidence, own.target, own.rest, own.candidates, report, own.sizes)
-
-    return cover_each(evidence, slices, cover, progress)
-
-
-def cover_each(
-    evidence: Evidence, slices: list[ClassSlice], cover: Callable[[ClassSlice, Progress], Cover], progress: Progress
-) -> list[Cover]:
-    """Return one cover for every target class, in columns."""
     sizes = [int(own.sizes.sum()) for own in slices]
+    if options.is_weighted:
+        cover = weighted_covers(unique)
+    else:
+        if len(slices) == len(unique.order.starts) - 1:
+            orders = [own.candidates for own in slices]
+            evidence = precompute_limits(evidence, [own.target for own in slices], progress, orders)
+
+        def cover(own: ClassSlice, report: Progress) -> Cover:
+            return random_cover(evidence, own.target, own.rest, own.candidates, report, own.sizes)
+
     done: dict[str, dict[int, int]] = {}
     lock = Lock()
 
@@ -97,49 +88,52 @@ def random_cover(
     start, total = target[0], target[1] - target[0]
     remaining = np.ones(total, dtype=np.int64) if sizes is None else sizes.copy()  # zero once a column is claimed
     n_points = left = int(remaining.sum())
-    is_known = isinstance(evidence, PrecomputedLimits)
-    if isinstance(evidence, Counts) and not is_known and evidence.patterns.words.size <= SMALL:
-        return _cover_in_one_call(evidence, target, rest, order, progress, remaining)
-    cover, open_columns = Cover(), np.arange(*target)
-    selected = evidence.select(slice(*target))
-    # Candidates are examined in blocks, ahead of knowing which of them an earlier one of the block will cover; the
-    # block is kept so short that little is examined in vain. Nothing but speed depends on it.
+    cover = Cover()
+    if type(evidence) is Counts and evidence.patterns.words.size <= SMALL:
+        # All words stay in cache, and blocks would only be overhead: one kernel makes the same cover.
+        highest, chosen = evidence.highest, np.empty((total, 4), dtype=np.int64)
+        words = evidence.patterns.words, highest.words, highest.n_bits
+        accepted, cover.n_rejected = cover_in_turn(*words, target, np.array(rest), order, remaining, chosen)
+        progress("detectors", n_points - int(remaining.sum()), n_points)
+        cover.anchors, cover.limits, cover.witnesses, cover.coverage = chosen[:accepted].T.tolist()
+        cover.uncovered = start + np.flatnonzero(remaining)
+        return cover
+    open_columns, selected = np.arange(*target), evidence.select(slice(*target))
     cost, position = evidence.cost(rest), 0
     sizing = getattr(evidence, "block_sizing", HERE)
     size = max(1, min(sizing.call_words // max(cost, 1), sizing.largest_block))
     while position < total and left:  # line 3
-        block, position = _next_block(order, position, remaining, start, size)  # line 4
-        claimed = _examine(evidence, block, rest, cover, open_columns, selected, remaining, start)
-        left -= claimed
+        # Line 4: candidates are examined in blocks, ahead of knowing which of them an earlier one of the block will
+        # cover; the block is kept so short that little is examined in vain. Nothing but speed depends on it.
+        ahead = order[position : position + 64 * size]
+        unclaimed = np.flatnonzero(remaining[ahead - start])[:size]
+        position += int(unclaimed[-1]) + 1 if len(unclaimed) == size else len(ahead)
+        block, claimed_now = ahead[unclaimed], 0
+        if len(block):
+            limits, witnesses = evidence.limits(block, rest)  # line 5
+            counts = evidence.masked_counts(block[limits > 0], selected)  # line 6: unusable without a positive limit
+            places, open_sizes = np.searchsorted(open_columns, block), remaining[open_columns - start]
+            own_sizes, claimed = open_sizes[places], np.empty(len(block), dtype=np.int64)
+            highest_counts = np.empty(len(block), dtype=counts.dtype)
+            take_turns(counts, limits, places, open_sizes, claimed, highest_counts)  # line 7, one after the other
+            remaining[open_columns - start] = open_sizes
+            won = np.flatnonzero(claimed > 0)  # line 8
+            cover.anchors += block[won].tolist()
+            cover.limits += evidence.stored_limits(limits[won], highest_counts[won])
+            cover.witnesses += witnesses[won].tolist()
+            cover.coverage += claimed[won].tolist()
+            cover.n_rejected += int(own_sizes[claimed == 0].sum())
+            claimed_now = int(claimed[won].sum())
+        left -= claimed_now
         still = remaining[open_columns - start] > 0
         # Claimed columns are dropped in bulk, when they are half of all.
-        if claimed and 2 * int(still.sum()) <= len(open_columns):
+        if claimed_now and 2 * int(still.sum()) <= len(open_columns):
             open_columns = open_columns[still]
             selected = evidence.select(open_columns)
         progress("detectors", n_points - left, n_points)
-        size = _block_size(cost, left, claimed / max(len(block), 1), len(open_columns), sizing)
+        size = _block_size(cost, left, claimed_now / max(len(block), 1), len(open_columns), sizing)
     cover.uncovered = start + np.flatnonzero(remaining)
     return cover
-
-
-def _cover_in_one_call(
-    counts: Counts, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress, remaining: Sizes
-) -> Cover:
-    """Return the same cover from one kernel, where all words stay in cache and blocks would only be overhead."""
-    chosen, n_points = np.empty((len(remaining), 4), dtype=np.int64), int(remaining.sum())
-    words, highest, n_bits = counts.patterns.words, counts.highest.words, counts.highest.n_bits
-    accepted, rejected = cover_in_turn(words, highest, n_bits, target, np.array(rest), order, remaining, chosen)
-    progress("detectors", n_points - int(remaining.sum()), n_points)
-    anchors, limits, witnesses, coverage = chosen[:accepted].T.tolist()
-    return Cover(anchors, limits, witnesses, coverage, target[0] + np.flatnonzero(remaining), rejected)
-
-
-def _next_block(order: Columns, position: int, remaining: Sizes, start: int, size: int) -> tuple[Columns, int]:
-    """Return the next ``size`` candidates that are still unclaimed, and where to go on after them."""
-    ahead = order[position : position + 64 * size]
-    open_places = np.flatnonzero(remaining[ahead - start])[:size]
-    passed = int(open_places[-1]) + 1 if len(open_places) == size else len(ahead)
-    return ahead[open_places], position + passed
 
 
 def _block_size(cost: int, left: int, claimed_each: float, columns: int, sizing: BlockSizing = HERE) -> int:
@@ -149,23 +143,3 @@ def _block_size(cost: int, left: int, claimed_each: float, columns: int, sizing:
     others = max(claimed_each - 1, 1 / sizing.largest_block)
     size = max(WASTE * left / others, math.sqrt(2 * sizing.call_words / max(cost, 1) * left / others))
     return int(max(1, min(size, sizing.largest_block, COUNTS_AT_ONCE // max(columns, 1))))
-
-
-def _examine(
-    evidence: Evidence, block: Columns, rest: Pieces, cover: Cover, open_columns: Columns, selected: Any,
-    remaining: Sizes, start: int,
-) -> int:  # fmt: skip
-    """Algorithm 2, lines 5-8, for a block of candidates; return how many points they claim."""
-    if not len(block):
-        return 0
-    limits, witnesses = evidence.limits(block, rest)  # line 5
-    counts = evidence.masked_counts(block[limits > 0], selected)  # line 6: unusable without a positive limit
-    places, open_sizes = np.searchsorted(open_columns, block), remaining[open_columns - start]
-    sizes = open_sizes[places]
-    claimed, highest = np.empty(len(block), dtype=np.int64), np.empty(len(block), dtype=counts.dtype)
-    take_turns(counts, limits, places, open_sizes, claimed, highest)  # line 7, one candidate after the other
-    remaining[open_columns - start] = open_sizes
-    won = np.flatnonzero(claimed > 0)  # line 8
-    cover.accept(block[won], evidence.stored_limits(limits[won], highest[won]), witnesses[won], claimed[won])
-    cover.n_rejected += int(sizes[claimed == 0].sum())
-    return int(claimed[won].sum())

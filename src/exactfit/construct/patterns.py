@@ -53,11 +53,6 @@ class Patterns:
     on: BitMatrix
     maybe: BitMatrix
 
-    @classmethod
-    def exact(cls, bits: BitMatrix) -> Patterns:
-        """Return bits none of which is open."""
-        return cls(bits, bits)
-
     @property
     def lines(self) -> list[Line]:
         """The same word of all points, of ``on`` and of ``maybe``, word by word."""
@@ -80,7 +75,7 @@ class Patterns:
         n_bits = parts[0].on.n_bits
         on = BitMatrix(np.concatenate([part.on.words for part in parts], axis=1), n_bits)
         if all(part.maybe is part.on for part in parts):
-            return cls.exact(on)
+            return cls(on, on)
         return cls(on, BitMatrix(np.concatenate([part.maybe.words for part in parts], axis=1), n_bits))
 
     def take(self, rows: NDArray[np.intp] | slice) -> Patterns:
@@ -90,18 +85,16 @@ class Patterns:
 
     def append(self, other: Patterns) -> Patterns:
         """Return the bits of ``other`` after those of each row."""
-        on = _joined(self.on, other.on)
-        exact = self.maybe is self.on and other.maybe is other.on
-        return Patterns(on, on if exact else _joined(self.maybe, other.maybe))
+        on, maybe = (
+            BitMatrix.from_bool(np.concatenate([bits.to_bool(), more.to_bool()], axis=1))
+            for bits, more in ((self.on, other.on), (self.maybe, other.maybe))
+        )
+        return Patterns(on, on if self.maybe is self.on and other.maybe is other.on else maybe)
 
 
 def are_exact(lines: list[Line]) -> bool:
     """Return whether no bit is open."""
     return all(word is other for word, other in lines)
-
-
-def _joined(bits: BitMatrix, more: BitMatrix) -> BitMatrix:
-    return BitMatrix.from_bool(np.concatenate([bits.to_bool(), more.to_bool()], axis=1))
 
 
 def patterns_of(
@@ -112,13 +105,16 @@ def patterns_of(
         found: Patterns = X.patterns(planes, options)
         return found if rows is None else found.take(rows)
     if not options.has_open_bits:
-        return Patterns.exact(sides(X, planes.weights, planes.biases, rows=rows, threads=threads))
-    return _sure_sides(X, planes, options, threads, np.arange(X.shape[0]) if rows is None else rows)
-
-
-def _sure_sides(X: Matrix, planes: Hyperplanes, options: Options, threads: Threads, rows: NDArray[np.intp]) -> Patterns:
-    weights = planes.weights.astype(np.float64)
-    block = _sure_planes(weights, planes.biases)
+        bits = sides(X, planes.weights, planes.biases, rows=rows, threads=threads)
+        return Patterns(bits, bits)
+    rows, weights = np.arange(X.shape[0]) if rows is None else rows, planes.weights.astype(np.float64)
+    lines, longest = Lines.of(weights), weights.shape[1]
+    if sp.issparse(weights):
+        longest = int(np.diff(lines.starts).max(initial=0))
+    block = SurePlanes(
+        lines.numbers, lines.starts, lines.features, planes.biases, _raised(lines.norms, longest), lines.terms,
+        np.where(lines.is_cut, lines.columns, -1), lines.leading,
+    )  # fmt: skip
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)
     maybe = np.zeros_like(on)
     step = max(16, TILE_ENTRIES // max(planes.count, X.shape[1]))
@@ -178,17 +174,6 @@ class Lines(NamedTuple):
         if len(self.features):
             return np.where(self.terms > 0, np.append(self.features, 0)[places], 0)
         return places - self.starts[:-1]
-
-
-def _sure_planes(weights: Any, biases: Floats) -> SurePlanes:
-    """Return hyperplanes, dense or sparse, with what bounds need to know of each."""
-    lines, longest = Lines.of(weights), weights.shape[1]
-    if sp.issparse(weights):
-        longest = int(np.diff(lines.starts).max(initial=0))
-    return SurePlanes(
-        lines.numbers, lines.starts, lines.features, biases, _raised(lines.norms, longest), lines.terms,
-        np.where(lines.is_cut, lines.columns, -1), lines.leading,
-    )  # fmt: skip
 
 
 def norms_above(rows: Floats) -> Floats:

@@ -179,13 +179,6 @@ class Cover:
     weights: list[NDArray[np.int8]] | None = None
     supports: list[Support] | None = None
 
-    def accept(self, anchors: Columns, limits: list[Any], witnesses: Columns, claimed: NDArray[np.int64]) -> None:
-        """Algorithm 2, line 8: add detectors that count with masks."""
-        self.anchors += anchors.tolist()
-        self.limits += limits
-        self.witnesses += witnesses.tolist()
-        self.coverage += claimed.tolist()
-
 
 class ClassSlice(NamedTuple):
     """A target class: its columns, the rest, its columns as they become candidates, and their multiplicities."""

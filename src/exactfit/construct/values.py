@@ -44,7 +44,6 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import affine, sparse_affine
 from .._kernels.limits import highest_sums, lowest_sums
-from .._kernels.rounding import Format
 from .._kernels.rows import norms_of
 from .._support.threads import Threads
 from ..data.matrices import TILE_NUMBERS, dense_rows
@@ -78,32 +77,26 @@ class Values:
     exact_in: str | None = None
 
     def __post_init__(self) -> None:
-        weights, n = self.planes.weights, self.planes.count
+        weights, n, is_own = self.planes.weights, self.planes.count, self.activation.is_own
         lines = Lines.of(weights)
         self._plane_norms, self._cut_columns, self._cut_weights = lines.norms, lines.columns, lines.leading
         self._rough = rough = ~lines.is_cut
         # The most products that a sum has.
-        self._n_terms = int(lines.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
+        n_terms = int(lines.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
         at_once = TILE_NUMBERS // weights.shape[1]
         self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(lines.numbers)), at_once))
         self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
-        self.share = OWN_SHARE if self.activation.is_own else 1.05 * (n + 4) * U64
-        rate = 0.0 if self.activation.is_own else 1.05 * (self._n_terms + 2) * U64
-        with np.errstate(over="ignore"):
-            self._slope = rate * _total(self._plane_norms[rough])
-            self._offset = rate * _total(np.abs(self.planes.biases[rough])) + (1e-300 if rate else 0.0)
+        self.share, pad = OWN_SHARE if is_own else 1.05 * (n + 4) * U64, 0.0
+        rate = 0.0 if is_own else 1.05 * (n_terms + 2) * U64
         if self.exact_in is not None:
-            self._bound_in(FORMATS[self.exact_in], rough)
-
-    def _bound_in(self, form: Format, rough: NDArray[np.bool_]) -> None:
-        """Set share, slope and offset for every evaluation in a format."""
-        n, terms, norms = self.planes.count, self._n_terms, self._plane_norms
-        self.share = 2.2 * (n + 8) * form.unit
-        rate = 1.1 * (terms + 6) * (form.unit + 4 * U64) if (terms + 6) * form.unit < 0.05 else math.inf
+            form = FORMATS[self.exact_in]
+            self.share, pad = 2.2 * (n + 8) * form.unit, form.pad
+            rate = 1.1 * (n_terms + 6) * (form.unit + 4 * U64) if (n_terms + 6) * form.unit < 0.05 else math.inf
         with np.errstate(over="ignore"):
-            self._slope = rate * (_total(norms[rough]) + n * form.pad)
-            own = _total(np.abs(self.planes.biases[rough]))
-            self._offset = rate * (own + form.pad * (_total(norms) + n)) + 4 * form.pad
+            norms, biases = lines.norms, np.abs(self.planes.biases)
+            pads = pad * (_total(norms) + n) if pad else 0.0
+            self._slope = rate * (_total(norms[rough]) + n * pad)
+            self._offset = rate * (_total(biases[rough]) + pads) + (4 * pad or (1e-300 if rate else 0.0))
 
     def tile(self, index: int) -> tuple[Floats, Floats]:
         """Return values (n, columns) and errors (columns,) of one tile of columns."""
@@ -177,8 +170,10 @@ class Values:
         pieces = [piece for start, stop in rest for piece in _tile_pieces(start, stop, self.step)]
         lowest, where = first_lowest(self.threads.map(work, pieces))
         own = np.array([self.masked_counts(anchors[k : k + 1], anchors[k : k + 1])[0, 0] for k in range(len(anchors))])
-        if self.exact_in == "float32":
-            lowest = _float32_below(lowest)
+        if self.exact_in == "float32":  # the largest float32 numbers not above
+            with np.errstate(over="ignore"):
+                short = lowest.astype(np.float32)
+            lowest = np.where(short > lowest, np.nextafter(short, np.float32(-np.inf)), short).astype(np.float64)
         return np.where(own < lowest, lowest, 0.0), where
 
     def select(self, columns: Columns | slice) -> Columns:
@@ -233,13 +228,6 @@ def _norms(rows: Floats) -> Floats:
     norms = np.empty(len(rows))
     norms_of(rows, norms)
     return norms
-
-
-def _float32_below(values: Floats) -> Floats:
-    """Return the largest float32 numbers not above these."""
-    with np.errstate(over="ignore"):
-        short = values.astype(np.float32)
-    return np.where(short > values, np.nextafter(short, np.float32(-np.inf)), short).astype(np.float64)
 
 
 def _tile_pieces(start: int, stop: int, step: int) -> list[tuple[int, int, int]]:
