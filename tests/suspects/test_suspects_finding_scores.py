@@ -1,4 +1,4 @@
-"""What neighbours say is the twin's, and weights of a pool are those by which labels are likeliest."""
+"""Evidence of neighbours is the twin's, and weights of a pool are those by which labels are likeliest."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from exactfit._support.threads import SERIAL
 from exactfit.geometry.neighbours import nearest_rows
 from exactfit.suspects import finding
-from exactfit.suspects.finding import AT_RANDOM, RIDGE, Neighbourhood, Witnesses, pool_weights, random_share
+from exactfit.suspects.finding import AT_RANDOM, RIDGE, LabelEvidence, merged, pool_weights, random_share
 
 
-def around_of(X, y, k):
+def evidence_of(X, y, k):
     own, others, to_own, to_other = nearest_rows(X, y, 4 * k, SERIAL)
-    return Neighbourhood.of(own, to_own, others, to_other)
+    return LabelEvidence(*merged(own, to_own, others, to_other), y, int(y.max()) + 1, k)
 
 
 @settings(max_examples=40, deadline=None)
@@ -25,10 +25,8 @@ def test_votes_and_closeness_are_the_twins(seed, n, k, on_a_grid):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (n, 2)).astype(float) if on_a_grid else rng.normal(size=(n, 3))
     y = np.r_[0, 1, rng.integers(0, 3, n - 2)]
-    around, n_classes = around_of(X, y, k), int(y.max()) + 1
-    votes, closeness = naive_claims.neighbours_say(X, y, k, 4 * k, n_classes)
-    np.testing.assert_allclose(around.votes(y, n_classes), votes, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(around.closeness(y, n_classes, k), closeness, rtol=1e-9, atol=1e-12)
+    expected = naive_claims.neighbours_say(X, y, k, 4 * k, int(y.max()) + 1)
+    np.testing.assert_allclose(evidence_of(X, y, k).logs(np.arange(n)), expected, rtol=1e-9, atol=1e-12)
 
 
 def surprise(said, y, weights):
@@ -55,15 +53,15 @@ def test_tiles_and_samples_do_not_matter_much(monkeypatch: pytest.MonkeyPatch) -
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
     X = rng.normal(size=(300, 4)) + 2 * y[:, None]
-    witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
-    weights = witnesses.weights()
-    whole, _, likeliest = witnesses.probabilities(weights)
-    rates = witnesses.mistake_rates(weights)
+    evidence = evidence_of(X, y, 5)
+    weights = evidence.weights()
+    whole, _, likeliest = evidence.probabilities(weights)
+    rates = evidence.mistake_rates(weights)
     monkeypatch.setattr(finding, "TILE_ENTRIES", 100)
-    np.testing.assert_array_equal(witnesses.probabilities(weights)[0], whole)
-    np.testing.assert_allclose(witnesses.mistake_rates(weights), rates)
+    np.testing.assert_array_equal(evidence.probabilities(weights)[0], whole)
+    np.testing.assert_allclose(evidence.mistake_rates(weights), rates)
     monkeypatch.setattr(finding, "FIT_ENTRIES", 300)
-    part, _, labels = witnesses.probabilities(witnesses.weights())
+    part, _, labels = evidence.probabilities(evidence.weights())
     assert np.abs(part - whole).max() < 0.2
     assert np.mean(labels == likeliest) > 0.95
 
@@ -113,23 +111,25 @@ def test_rates_of_mistakes_are_those_of_the_twin() -> None:
     y = rng.integers(0, 3, 200)
     X = rng.normal(size=(200, 2)) + 1.5 * y[:, None]
     y[rng.choice(np.flatnonzero(y == 1), 20, replace=False)] = 2
-    witnesses = Witnesses(around_of(X, y, 5), y, 3, 5)
-    weights = witnesses.weights()
-    ((_, joint),) = witnesses.tiles(weights, None)
+    evidence = evidence_of(X, y, 5)
+    weights = evidence.weights()
+    ((_, joint),) = evidence.tiles(weights, None)
     rates, after = counted_rates(joint, y, 3)
-    np.testing.assert_allclose(witnesses.mistake_rates(weights), rates)
-    np.testing.assert_allclose(witnesses.probabilities(weights, rates)[0], after[np.arange(200), y])
+    np.testing.assert_allclose(evidence.mistake_rates(weights), rates)
+    np.testing.assert_allclose(evidence.probabilities(weights, rates)[0], after[np.arange(200), y])
     assert rates[2, 1] > max(rates[1, 2], rates[1, 0], rates[0, 1], rates[0, 2], rates[2, 0])
 
 
 def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     (own, other), best = rng.random((2, 50)) / 2, np.zeros(50, dtype=np.int64)
-    around = Neighbourhood(np.zeros((50, 1), np.int64), np.zeros((50, 1)))
-    monkeypatch.setattr(Witnesses, "weights", lambda self: np.ones(3))
-    monkeypatch.setattr(Witnesses, "mistake_rates", lambda self, weights: np.eye(3))
+    near, distances = np.zeros((50, 1), np.int64), np.zeros((50, 1))
+    monkeypatch.setattr(LabelEvidence, "weights", lambda self: np.ones(3))
+    monkeypatch.setattr(LabelEvidence, "mistake_rates", lambda self, weights: np.eye(3))
     monkeypatch.setattr(
-        Witnesses, "probabilities", lambda self, weights, rates=None: (own, other if rates is None else other / 2, best)
+        LabelEvidence,
+        "probabilities",
+        lambda self, weights, rates=None: (own, other if rates is None else other / 2, best),
     )
     doubtful = int((own < other).sum())
     for share, given_probs, n_classes, enough, expected in (
@@ -141,5 +141,5 @@ def test_the_margin_counts_where_a_model_sees_no_labels_at_random(monkeypatch: p
     ):
         monkeypatch.setattr(finding, "ENOUGH", enough)
         monkeypatch.setattr(finding, "random_share", lambda *_, share=share: share)
-        score, _ = Witnesses(around, best, n_classes, 1, given_probs).suspicion()
+        score, _ = LabelEvidence(near, distances, best, n_classes, 1, given_probs).suspicion()
         np.testing.assert_array_equal(score, expected)

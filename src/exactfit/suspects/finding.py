@@ -1,13 +1,12 @@
-"""``find_suspects``: how probable every label is, by the nearest rows and, if asked, a model; and what else is odd.
+"""``find_suspects``: how probable every label is, by the nearest rows and, if asked, a model; duplicates and outliers.
 
-What each of them says counts as far as it tells labels apart.
+Each kind of evidence is weighted by how well it tells labels apart.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,17 +22,17 @@ from ..tables import Encoding, Table
 from .listing import Floats, Rows, Suspects
 
 FOLDS = 5  # of the cross-validation that makes probabilities out of sample
-SUM_ROOM = 1e-3  # by which the probabilities of a row may miss 1: those of float32 models do by 1e-6
-REACH = 4  # times k: how many neighbours are asked
+SUM_TOLERANCE = 1e-3  # by which the probabilities of a row may miss 1: those of float32 models do by 1e-6
+REACH = 4  # times k: neighbours that are looked at
 CLOSENESS = 4.0  # unit of closeness: its weight is then about as large as that of the votes
-LEAST = 1e-3  # least probability of a model that is believed: folds of thousands of rows cannot tell less
-RIDGE = 1e-4  # multiple of the squared weights that is added to what is minimised
+LEAST = 1e-3  # least probability of a model that is believed: folds of thousands of rows cannot show less
+RIDGE = 1e-4  # multiple of the squared weights that is added to the loss
 AT_RANDOM = 0.02  # share of unlikely labels at random from which on they are the kind to look for (docs/suspects.md)
-ROUNDS = 300  # of expectation maximisation, after which the third digit stands
+ROUNDS = 300  # of expectation maximisation, after which the third digit does not change
 MISTAKEN = 0.05  # share of wrong labels that rates of mistakes start from, whatever the classes
-RATE_ROUNDS = 2  # in which the rates are counted anew: more believe what few rows say (docs/suspects.md)
+RATE_ROUNDS = 2  # in which the rates are counted anew: more rounds overfit few rows (docs/suspects.md)
 RIGHT_BEFORE, WRONG_BEFORE = 1.0, 0.1  # rows of each class, and of each pair of classes, that count before any is seen
-ENOUGH = 20  # labels that are not the likeliest, for each class: fewer say nothing about who is mistaken for whom
+ENOUGH = 20  # labels that are not the likeliest, for each class: fewer say nothing about which classes are confused
 MOST_RATES = 2**22  # pairs of classes beyond which no rates are counted: 32 MiB
 TILE_ENTRIES = 2**20  # probabilities held at a time: 8 MiB
 FIT_ENTRIES = 2**22  # probabilities by which weights are fitted: three numbers need no more
@@ -59,7 +58,7 @@ def find_suspects(
         A table brings its labels, is encoded with standard scaling, and its cells are shown.
     y : array of shape (n_samples,), optional
     pred_probs : array of shape (n_samples, n_classes), optional
-        Out-of-sample probabilities of the labels, in sorted order, from any model: heard beside the nearest rows.
+        Out-of-sample probabilities of the labels, in sorted order, from any model: used beside the nearest rows.
     model : scikit-learn classifier with ``predict_proba``, optional
         Makes such probabilities here, in five-fold cross-validation.
     width : int
@@ -91,27 +90,47 @@ def find_suspects(
     """
     check_integer("width", width, at_least=1)
     check_integer("k", k, at_least=1)
-    root, problem = seed_sequence(random_state), _labelled(X, y)
-    given = _probabilities(problem, pred_probs, model, int(root.generate_state(1)[0]))
-    points, codes = problem.X, problem.codes
+    root = seed_sequence(random_state)
+    if isinstance(X, Table):
+        labels = X.labels if y is None else y
+        if labels is None:
+            raise ParameterError(f"{X.name} was read without labels: read it with label=..., or pass them as y")
+        problem = Labelled.of(Encoding.learn(X, "standard").encode(X), labels)
+    elif y is None:
+        raise ParameterError("find_suspects needs y, the labels of the rows; a table may hold them itself")
+    else:
+        problem = Labelled.of(X, y)
+    points, codes, n_classes = problem.X, problem.codes, len(problem.classes)
+    if pred_probs is not None and model is not None:
+        raise ParameterError("probabilities are given twice: leave out pred_probs, or model")
+    given = None if pred_probs is None else checked_probabilities(pred_probs, len(problem), n_classes)
+    if model is not None:
+        given = cross_validated(model, points, codes, int(root.generate_state(1)[0]))
     with open_executor(n_jobs, verbose) as work:
         patterns = drawn_patterns(points, width, root, work.threads)
         counted = Claims.over(patterns, codes, work.threads, work.progress)
         own, others, to_own, to_other = nearest_rows(points, codes, REACH * k, work.threads, work.progress)
-    around = Neighbourhood.of(own, to_own, others, to_other)
-    score, likeliest = Witnesses(around, codes, len(problem.classes), k, given).suspicion()
+    evidence = LabelEvidence(*merged(own, to_own, others, to_other), codes, n_classes, k, given)
+    score, likeliest = evidence.suspicion()
+    # The distance to another label, over its median among the nearest rows of the same label.
+    around = np.where(own[:, :k] == NOBODY, np.nan, to_other[own[:, :k], 0])
+    around[own[:, 0] == NOBODY] = np.inf
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(to_other[:, 0] == 0, 0.0, to_other[:, 0] / np.nanmedian(around, axis=1))
+    near, distances = evidence.near, evidence.distances
+    strangers = np.count_nonzero((codes[near] != codes[:, None])[:, :k] & (near[:, :k] != NOBODY), axis=1)
     firsts, places = distinct_rows(points, np.zeros_like(codes))
     found = Suspects(
         score=score,
         suggested=problem.classes[likeliest],
         claims=counted.claims,
         support=counted.support,
-        ball_ratio=ball_ratios(to_other[:, 0], own[:, :k]),
-        strangers=around.strangers(codes, k),
+        ball_ratio=ratios,
+        strangers=strangers.astype(np.int64),
         conflicts=others[:, :k],
         to_conflict=to_other[:, 0],
-        nearest=around.distances[:, 0],
-        away=around.distances[:, min(k, len(codes) - 1) - 1],
+        nearest=distances[:, 0],
+        away=distances[:, min(k, len(codes) - 1) - 1],
         first_equal=firsts[places],
         labels=problem.classes[codes],
         rows=np.arange(len(codes)),
@@ -119,119 +138,66 @@ def find_suspects(
     return found.of_table(X) if isinstance(X, Table) else found
 
 
-def _labelled(X: Any, y: Any) -> Labelled:
-    """Points and labels, of a table or as they are."""
-    if not isinstance(X, Table):
-        if y is None:
-            raise ParameterError("find_suspects needs y, the labels of the rows; a table may hold them itself")
-        return Labelled.of(X, y)
-    labels = X.labels if y is None else y
-    if labels is None:
-        raise ParameterError(f"{X.name} was read without labels: read it with label=..., or pass them as y")
-    return Labelled.of(Encoding.learn(X, "standard").encode(X), labels)
+def merged(own: Rows, to_own: Floats, others: Rows, to_other: Floats) -> tuple[Rows, Floats]:
+    """Return the nearest rows whatever their labels, the nearest first, of equally near ones the first; distances."""
+    distances, rows = np.hstack([to_own, to_other]), np.hstack([own, others])
+    order = np.lexsort((rows, distances), axis=1)[:, : own.shape[1]]
+    return np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
-def _probabilities(problem: Labelled, given: Any, model: Any, seed: int) -> Floats | None:
-    if given is not None and model is not None:
-        raise ParameterError("probabilities are given twice: leave out pred_probs, or model")
-    if given is not None:
-        return checked_probabilities(given, len(problem), len(problem.classes))
-    return None if model is None else cross_validated(model, problem.X, problem.codes, seed)
+class LabelEvidence:
+    """Evidence for and against labels: neighbours' votes, their closeness, and a model if there is one."""
 
+    def __init__(
+        self, near: Rows, distances: Floats, codes: Codes, n_classes: int, k: int, given: Floats | None = None
+    ) -> None:
+        self.near, self.distances = near, distances  # NOBODY, infinitely far, where there are no more
+        self.codes, self.n_classes, self.k, self.given = codes, n_classes, k, given
+        self.prior = np.bincount(codes, minlength=n_classes) / len(codes)
 
-@dataclass(frozen=True, eq=False)
-class Neighbourhood:
-    """The nearest rows of every row, whatever their labels, the nearest first; NOBODY where there are no more."""
-
-    rows: Rows
-    distances: Floats
-
-    @classmethod
-    def of(cls, own: Rows, to_own: Floats, others: Rows, to_other: Floats) -> Neighbourhood:
-        """From the nearest rows of the own label and of others; of equally near ones the first row comes first."""
-        distances, rows = np.hstack([to_own, to_other]), np.hstack([own, others])
-        order = np.lexsort((rows, distances), axis=1)[:, : own.shape[1]]
-        return cls(np.take_along_axis(rows, order, axis=1), np.take_along_axis(distances, order, axis=1))
-
-    def strangers(self, codes: Codes, k: int) -> Rows:
-        """How many of the k nearest rows bear another label."""
-        near = self.rows[:, :k]
-        return np.asarray(np.count_nonzero((codes[near] != codes[:, None]) & (near != NOBODY), axis=1), dtype=np.int64)
-
-    def shares(self) -> Floats:
-        """Distances as shares of that of the last neighbour; 0 where all are equal to the row."""
-        last = np.max(self.distances, axis=1, where=np.isfinite(self.distances), initial=0.0, keepdims=True)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(last > 0, self.distances / np.where(last > 0, last, 1.0), 0.0))
-
-    def votes(self, codes: Codes, n_classes: int) -> Floats:
-        """What the neighbours say of every label, as logarithms of probabilities.
-
-        A neighbour at a share t of the last one's distance counts exp(-t^2); one more row, which stands for all the
-        data, spreads over the labels as these do.
-        """
-        weights = np.where(self.rows == NOBODY, 0.0, np.exp(-(self.shares() ** 2)))
-        cells = np.arange(len(weights))[:, None] * n_classes + codes[self.rows]
-        counts = np.bincount(cells.ravel(), weights.ravel(), minlength=len(weights) * n_classes)
-        prior = np.bincount(codes, minlength=n_classes) / len(codes)
-        return np.asarray(np.log((counts.reshape(-1, n_classes) + prior) / (weights.sum(axis=1, keepdims=True) + 1.0)))
-
-    def closeness(self, codes: Codes, n_classes: int, k: int) -> Floats:
-        """Minus the mean share of the distance to the k nearest rows of every label, times CLOSENESS.
-
-        A row that is not among the neighbours counts as the last of them.
-        """
-        labels, shares = codes[self.rows], self.shares()
-        there = self.rows != NOBODY
-        near = np.zeros((len(labels), n_classes))
-        counts = np.zeros((len(labels), n_classes), dtype=np.int64)
-        at = np.arange(len(labels))
-        for place in range(labels.shape[1]):
-            of = labels[:, place]
-            first = there[:, place] & (counts[at, of] < k)
-            near[at[first], of[first]] += shares[first, place]
-            counts[at[first], of[first]] += 1
-        return np.asarray(-CLOSENESS * (near + (k - counts)) / k)
-
-
-@dataclass(frozen=True, eq=False)
-class Witnesses:
-    """All that speaks for and against labels: neighbours' votes, their closeness, and a model if there is one."""
-
-    around: Neighbourhood
-    codes: Codes
-    n_classes: int
-    k: int
-    given: Floats | None = None
-
-    def say(self, rows: Rows) -> list[Floats]:
-        """What each says of every label at some rows, as logarithms."""
-        around = Neighbourhood(self.around.rows[rows], self.around.distances[rows])
-        said = [around.votes(self.codes, self.n_classes), around.closeness(self.codes, self.n_classes, self.k)]
-        return said if self.given is None else [*said, np.log(np.maximum(self.given[rows], LEAST))]
+    def logs(self, rows: Rows) -> list[Floats]:
+        """Return the logarithm of every label's probability at some rows, by each kind of evidence."""
+        distances, is_there, at = self.distances[rows], self.near[rows] != NOBODY, np.arange(len(rows))
+        labels = self.codes[self.near[rows]]
+        # Distances are relative to that of the last neighbour; 0 where all are equal to the row.
+        last = np.max(distances, axis=1, where=np.isfinite(distances), initial=0.0, keepdims=True)
+        relative = np.divide(distances, last, where=last > 0, out=np.zeros_like(distances))
+        # A neighbour at t counts exp(-t^2); one more row, for all the data, spreads over the labels as these do.
+        weights = np.where(is_there, np.exp(-(relative**2)), 0.0)
+        cells = at[:, None] * self.n_classes + labels
+        counts = np.bincount(cells.ravel(), weights.ravel(), minlength=len(rows) * self.n_classes)
+        votes = np.log((counts.reshape(-1, self.n_classes) + self.prior) / (weights.sum(axis=1, keepdims=True) + 1.0))
+        # The mean distance of the k nearest of every label; one that is not there counts as the last neighbour.
+        sums, seen = np.zeros_like(votes), np.zeros(votes.shape, dtype=np.int64)
+        for place, of in enumerate(labels.T):
+            taken = np.flatnonzero(is_there[:, place] & (seen[at, of] < self.k))
+            sums[taken, of[taken]] += relative[taken, place]
+            seen[taken, of[taken]] += 1
+        logs = [votes, -CLOSENESS * (sums + (self.k - seen)) / self.k]
+        return logs if self.given is None else [*logs, np.log(np.maximum(self.given[rows], LEAST))]
 
     def weights(self) -> Floats:
-        """How much each counts: as makes the labels likeliest. Of many rows some are asked, evenly spread."""
+        """Return the weights by which the labels are likeliest, fitted to rows evenly spread."""
         step = -(-len(self.codes) * self.n_classes // FIT_ENTRIES)
         rows = np.arange(0, len(self.codes), step)
-        return pool_weights(self.say(rows), self.codes[rows])
+        return pool_weights(self.logs(rows), self.codes[rows])
 
     def tiles(self, weights: Floats, rates: Floats | None) -> Iterator[tuple[Codes, Floats]]:
-        """The labels of some rows after others, and the probabilities of all labels there.
+        """Yield the labels of some rows after others, and the probabilities of all labels there.
 
         With ``rates`` of mistakes, those of the labels that the rows should bear.
         """
         step = max(1, TILE_ENTRIES // self.n_classes)
         for start in range(0, len(self.codes), step):
             rows = np.arange(start, min(start + step, len(self.codes)))
-            joint, codes = _pooled(self.say(rows), weights), self.codes[rows]
+            joint, codes = _pooled(self.logs(rows), weights), self.codes[rows]
             if rates is not None:
                 joint *= rates[codes]
                 joint /= joint.sum(axis=1, keepdims=True)
             yield codes, joint
 
     def probabilities(self, weights: Floats, rates: Floats | None = None) -> tuple[Floats, Floats, Codes]:
-        """Of every row's own label, of the likeliest other one, and the likeliest label."""
+        """Return the probability of every row's own label, that of the likeliest other one, and the likeliest label."""
         own, other, best = [], [], []
         for codes, joint in self.tiles(weights, rates):
             best.append(joint.argmax(axis=1))
@@ -242,12 +208,10 @@ class Witnesses:
         return np.concatenate(own), np.concatenate(other), np.concatenate(best)
 
     def mistake_rates(self, weights: Floats) -> Floats:
-        """How often a row that should bear a label (columns) bears each (rows).
-
-        Counted as the probabilities say, which change with the rates: again in each of a few rounds.
-        """
+        """Return how often a row that should bear a label (columns) bears each (rows)."""
         rates = np.full((self.n_classes, self.n_classes), MISTAKEN / (self.n_classes - 1))
         np.fill_diagonal(rates, 1.0 - MISTAKEN)
+        # Counted by the probabilities, which change with the rates: again in each of a few rounds.
         for _ in range(RATE_ROUNDS):
             counts = RIGHT_BEFORE * np.eye(self.n_classes) + WRONG_BEFORE
             for codes, joint in self.tiles(weights, rates):
@@ -256,14 +220,11 @@ class Witnesses:
         return rates
 
     def suspicion(self) -> tuple[Floats, Codes]:
-        """How suspicious every label is, from 0 to 1, and the likeliest label.
-
-        Wrong labels of any kind are found by how improbable they are. Those that were mistaken for a class that is
-        easily confused with theirs are not improbable: there, it counts how often each class is mistaken for each, and
-        rows are found by how far another label is then ahead. With a model and more than two classes there is enough to
-        tell which kind there is; else the first is taken. Too few doubtful labels say nothing about rates: the margin
-        is then that of the probabilities alone.
-        """
+        """Return how suspicious every label is, from 0 to 1, and the likeliest label."""
+        # Wrong labels of any kind are found by how improbable they are. Labels that were mistaken for a class that is
+        # easily confused with theirs are not improbable: there, rows are found by how far another label is ahead, with
+        # the rates at which classes are mistaken for each other. With a model and more than two classes the data show
+        # which kind there is; else the first is taken. Too few doubtful labels say nothing about rates.
         weights = self.weights()
         own, other, best = self.probabilities(weights)
         if self.given is None or self.n_classes < 3 or random_share(own, other, self.n_classes) >= AT_RANDOM:
@@ -274,87 +235,68 @@ class Witnesses:
 
 
 def random_share(own: Floats, other: Floats, n_classes: int) -> float:
-    """Of the labels that are not the likeliest of their row, the share that looks drawn at random.
-
-    The others are drawn as the probabilities say, among all labels but the likeliest. It is the share by which these
-    labels are likeliest, found by expectation maximisation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from exactfit.suspects.finding import random_share
-    >>> round(random_share(np.array([0.09, 0.09, 0.001]), np.array([0.9, 0.9, 0.9]), 11), 2)
-    0.3
-    """
+    """Return the share that looks drawn at random, of labels that are not the likeliest of their row."""
     unlikely = own < other
     if not unlikely.any():
         return 0.0
-    chance, foretold = 1.0 / (n_classes - 1), own[unlikely] / (1.0 - other[unlikely])
+    # The others are drawn by the probabilities, among all labels but the likeliest. The share by which these labels
+    # are likeliest is found by expectation maximisation.
+    chance, expected = 1.0 / (n_classes - 1), own[unlikely] / (1.0 - other[unlikely])
     share = 0.5
     for _ in range(ROUNDS):
-        share = float(np.mean(share * chance / (share * chance + (1.0 - share) * foretold)))
+        share = float(np.mean(share * chance / (share * chance + (1.0 - share) * expected)))
     return share
 
 
-def _pooled(said: list[Floats], weights: Floats) -> Floats:
-    """Weighted logarithms added up, as probabilities."""
-    joint = sum((weight * each for weight, each in zip(weights, said, strict=True)), np.zeros_like(said[0]))
+def _pooled(logs: list[Floats], weights: Floats) -> Floats:
+    """Return weighted logarithms added up, as probabilities."""
+    joint = sum((weight * each for weight, each in zip(weights, logs, strict=True)), np.zeros_like(logs[0]))
     joint = np.exp(joint - joint.max(axis=1, keepdims=True))
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
-def pool_weights(said: list[Floats], codes: Codes) -> Floats:
-    """Weights of a logarithmic pool, none negative, by which the labels are likeliest.
-
-    The mean of minus the logarithm of the labels' probabilities is convex in the weights; a small multiple of the
-    sum of their squares keeps them finite where the labels are told apart without a mistake.
-    """
+def pool_weights(logs: list[Floats], codes: Codes) -> Floats:
+    """Return the weights of a logarithmic pool, none negative, by which the labels are likeliest."""
     from scipy.optimize import minimize
 
     at = np.arange(len(codes))
 
-    def surprise(weights: Floats) -> tuple[float, Floats]:
-        joint = _pooled(said, weights)
-        slopes = [float(((joint * each).sum(axis=1) - each[at, codes]).mean()) for each in said]
+    # The log loss is convex in the weights; the ridge keeps them finite where labels are told apart without a mistake.
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        joint = _pooled(logs, weights)
+        slopes = [float(((joint * each).sum(axis=1) - each[at, codes]).mean()) for each in logs]
         lost = -float(np.log(np.maximum(joint[at, codes], np.finfo(np.float64).tiny)).mean())
         return lost + RIDGE * float(weights @ weights), np.array(slopes) + 2 * RIDGE * weights
 
-    start = np.full(len(said), 1.0 / len(said))
-    found = minimize(surprise, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(said))
+    start = np.full(len(logs), 1.0 / len(logs))
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(logs))
     return np.asarray(found.x, dtype=np.float64)
 
 
-def ball_ratios(to_other: Floats, own: Rows) -> Floats:
-    """Distance to another label, over its median among the nearest rows of the same label."""
-    around = np.where(own == NOBODY, np.nan, to_other[own])
-    around[own[:, 0] == NOBODY] = np.inf
-    middle = np.nanmedian(around, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(to_other == 0, 0.0, to_other / middle)
-
-
 def checked_probabilities(given: Any, n_rows: int, n_classes: int) -> Floats:
-    """Probabilities of all labels for every row; refuses what is none."""
+    """Return probabilities of all labels for every row; refuse anything else."""
     try:
-        said: Floats = np.asarray(given, dtype=np.float64)
+        found: Floats = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"pred_probs must hold numbers: {error}") from error
-    if said.shape != (n_rows, n_classes):
+    if found.shape != (n_rows, n_classes):
         raise DataError(
             f"pred_probs must have a row for each row of the data and a column for each label, in sorted order: "
-            f"shape ({n_rows}, {n_classes}), got {said.shape}"
+            f"shape ({n_rows}, {n_classes}), got {found.shape}"
         )
-    wrong = ~(np.isfinite(said).all(axis=1) & (said >= 0).all(axis=1) & (np.abs(said.sum(axis=1) - 1) <= SUM_ROOM))
+    wrong = ~(
+        np.isfinite(found).all(axis=1) & (found >= 0).all(axis=1) & (np.abs(found.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    )
     if wrong.any():
         row = int(wrong.argmax())
         raise DataError(
-            f"pred_probs must hold probabilities that add up to 1 in every row; row {row} holds {said[row].tolist()}"
+            f"pred_probs must hold probabilities that add up to 1 in every row; row {row} holds {found[row].tolist()}"
         )
-    return said
+    return found
 
 
 def cross_validated(model: Any, X: Any, codes: Codes, seed: int) -> Floats:
-    """What a classifier says of every row when it was fitted to the other folds, for all labels."""
+    """Return probabilities of all labels at every row by a classifier that was fitted to the other folds."""
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 

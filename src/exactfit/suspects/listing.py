@@ -1,4 +1,4 @@
-"""What was found out about every row, and lists of it: as text, as JSON, as a frame, as a page for a colleague."""
+"""Findings about every row, and lists of them: as text, as JSON, as a frame, as a page for a colleague."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READING = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Suspects:
-    """What speaks against the label of every row, and which rows are doubles or far from all others.
+    """Evidence against the label of every row; duplicates and rows far from all others.
 
     Arrays have an entry for every row of the data. Rows are named as their file counts them, from 0 after the
     header, if they come from a table: ``rows`` has the names, ``places`` the way back.
@@ -104,17 +104,17 @@ class Suspects:
         return f"<Suspects: {len(self)} rows, the most suspicious {first}>"
 
     def of_table(self, table: Table) -> Suspects:
-        """The same with rows as a table's file counts them, and with its cells."""
+        """Return the same with rows as a table's file counts them, and with its cells."""
         names = table.rows
         conflicts = np.where(self.conflicts == NOBODY, NOBODY, names[self.conflicts])
         return replace(self, conflicts=conflicts, first_equal=names[self.first_equal], rows=names, table=table)
 
     def places(self, rows: Any) -> Rows:
-        """Where rows stand in the arrays."""
+        """Return the places of rows in the arrays."""
         return np.asarray(np.searchsorted(self.rows, rows), dtype=np.int64)
 
     def top(self, m: int) -> Rows:
-        """The ``m`` most suspicious rows, the most suspicious first, ties by row."""
+        """Return the ``m`` most suspicious rows, the most suspicious first, ties by row."""
         check_integer("m", m, at_least=0)
         return self.rows[np.argsort(-self.score, kind="stable")[:m]]
 
@@ -129,9 +129,8 @@ class Suspects:
         return [group for group in self._equal_rows() if len(set(self._labels_of(group))) == 1]
 
     def _equal_rows(self) -> list[list[int]]:
-        _, counts = np.unique(self.first_equal, return_counts=True)
         order = np.argsort(self.first_equal, kind="stable")
-        groups = np.split(self.rows[order], np.cumsum(counts)[:-1])
+        groups = np.split(self.rows[order], np.flatnonzero(np.diff(self.first_equal[order])) + 1)
         return [group.tolist() for group in groups if len(group) > 1]
 
     @property
@@ -161,61 +160,60 @@ class Suspects:
         return list(self.labels[self.places(rows)].tolist())
 
     def why(self, row: int) -> str:
-        """What speaks against the label of a row, in words."""
+        """Return the reasons against the label of a row, in words."""
         place = int(self.places(row))
         k = min(self.conflicts.shape[1], len(self) - 1)
-        told = [f"{self.strangers[place]} of the {k} nearest rows bear another label"]
-        if self.to_conflict[place] == 0:
-            told.insert(0, f"equals row {self.conflicts[place, 0]}")
-        return ", ".join(told)
-
-    def block(self, row: int) -> list[list[str]]:
-        """A suspect and, below it, the nearest rows that it contradicts: the columns of HEAD for each."""
-        place = int(self.places(row))
-        against = [int(other) for other in self.conflicts[place][:SHOWN_CONFLICTS] if other != NOBODY]
-        suggested = str(self.suggested[place]) if self.suggested[place] != self.labels[place] else ""
-        first = [str(row), str(self.labels[place]), suggested, f"{self.score[place]:.3f}", self.why(row)]
-        others = zip(against, self._labels_of(against), strict=True)
-        return [first, *([str(other), str(label), "", "", f"contradicts row {row}"] for other, label in others)]
+        equal = f"equals row {self.conflicts[place, 0]}, " if self.to_conflict[place] == 0 else ""
+        return f"{equal}{self.strangers[place]} of the {k} nearest rows bear another label"
 
     def listing(self, m: int, columns: int | None = None) -> list[list[str]]:
-        """The blocks of the ``m`` most suspicious rows as a table, names first, with cells of so many columns."""
+        """Return the ``m`` most suspicious rows as a table, each above the rows that it contradicts; names first."""
         stop = None if columns is None else len(HEAD) + columns
         return [line[:stop] for line in self._lines(m)]
 
     def _lines(self, m: int, image_shape: Shape | None = None) -> list[list[Any]]:
-        lines = [line for row in self.top(m).tolist() for line in self.block(row)]
-        if self.table is None:
-            return [list(HEAD), *lines]
-        shown = RowCells(self.table, image_shape)
-        return [[*HEAD, *shown.names], *([*line, *shown.cells(int(line[0]))] for line in lines)]
+        """Return the lines of the listing, with all cells or with pictures."""
+        cells = None if self.table is None else RowCells(self.table, image_shape)
+        lines: list[list[Any]] = [[*HEAD, *(cells.names if cells else ())]]
+        for row in self.top(m).tolist():
+            place = int(self.places(row))
+            label, likeliest = self.labels[place], self.suggested[place]
+            score, suggested = f"{self.score[place]:.3f}", str(likeliest) if likeliest != label else ""
+            block = [(row, str(label), suggested, score, self.why(row))]
+            against = [int(other) for other in self.conflicts[place][:SHOWN_CONFLICTS] if other != NOBODY]
+            others = zip(against, self._labels_of(against), strict=True)
+            block += [(other, str(its_label), "", "", f"contradicts row {row}") for other, its_label in others]
+            lines += [[str(at), *facts, *(cells.cells(at) if cells else ())] for at, *facts in block]
+        return lines
 
     def notices(self, m: int = SHOWN) -> list[tuple[str, list[str]]]:
-        """What else there is to look at: a headline, and the first ``m`` cases of each kind."""
-        kinds = (
-            ("Equal rows with different labels", [self._told(group) for group in self.contradictions]),
-            ("Nearly equal rows with different labels", [self._told(pair) for pair in self.near_duplicates]),
-            ("Equal rows with one label", [self._told(group) for group in self.duplicates]),
-            ("Rows far from everything", [self._told([row]) for row in self.far.tolist()]),
-        )
-        return [(f"{name}: {len(told):,}", told[:m]) for name, told in kinds if told]
-
-    def _told(self, rows: Sequence[int]) -> str:
-        return ", ".join(f"row {row}: {label}" for row, label in zip(rows, self._labels_of(rows), strict=True))
+        """Return what else there is to look at: a headline, and the first ``m`` cases of each kind."""
+        kinds: dict[str, Sequence[Sequence[int]]] = {
+            "Equal rows with different labels": self.contradictions,
+            "Nearly equal rows with different labels": self.near_duplicates,
+            "Equal rows with one label": self.duplicates,
+            "Rows far from everything": [[row] for row in self.far.tolist()],
+        }
+        notices = []
+        for name, cases in kinds.items():
+            named = [zip(rows, self._labels_of(rows), strict=True) for rows in cases[:m]]
+            lines = [", ".join(f"row {row}: {label}" for row, label in case) for case in named]
+            notices += [(f"{name}: {len(cases):,}", lines)] if cases else []
+        return notices
 
     def __str__(self) -> str:
         more = 0 if self.table is None else len(self.table.columns) - SHOWN_COLUMNS
-        told = [f"{len(self)} rows, the most suspicious first", *text_table(self.listing(SHOWN, SHOWN_COLUMNS))]
-        told += [f"and {more} more columns"] if more > 0 else []
+        lines = [f"{len(self)} rows, the most suspicious first", *text_table(self.listing(SHOWN, SHOWN_COLUMNS))]
+        lines += [f"and {more} more columns"] if more > 0 else []
         for headline, cases in self.notices(SHOWN_CONFLICTS):
-            told += [headline, *(f"  {case}" for case in cases)]
-        return "\n".join(told)
+            lines += [headline, *(f"  {case}" for case in cases)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         return self._html_table(SHOWN, None)
 
     def to_dict(self, m: int = SHOWN) -> dict[str, Any]:
-        """The ``m`` most suspicious rows, and all else there is to look at, as JSON can hold it.
+        """Return the ``m`` most suspicious rows, and all else there is to look at, as JSON can hold it.
 
         An infinite ratio becomes a string.
         """
@@ -250,7 +248,7 @@ class Suspects:
         return plain | {"cells": {str(one): shown.plain(one) for one in (row, *against[:SHOWN_CONFLICTS])}}
 
     def to_html(self, m: int = SHOWN, *, image_shape: tuple[int, ...] | None = None) -> str:
-        """A page in one file with the ``m`` most suspicious rows and all else there is to look at.
+        """Return a page in one file with the ``m`` most suspicious rows and all else there is to look at.
 
         Parameters
         ----------
@@ -260,8 +258,8 @@ class Suspects:
         """
         name = "data" if self.table is None else self.table.name
         several = "one is" if min(m, len(self)) == 1 else f"{min(m, len(self)):,} are"
-        told = f"{counted(len(self), 'row')}, {counted(len(set(self.labels.tolist())), 'label')}"
-        parts = [element("p", f"{told}. The most suspicious {several} listed."), element("p", READING)]
+        size = f"{counted(len(self), 'row')}, {counted(len(set(self.labels.tolist())), 'label')}"
+        parts = [element("p", f"{size}. The most suspicious {several} listed."), element("p", READING)]
         parts.append(self._html_table(m, image_shape))
         for headline, cases in self.notices(m):
             parts += [element("h2", headline), element("ul", joined(element("li", case) for case in cases))]
@@ -273,7 +271,7 @@ class Suspects:
         return html_table(header, lines, ["strong apart" if score else "" for score in scored])
 
     def to_frame(self) -> Any:
-        """A pandas frame with a line for every row, in the order of the rows."""
+        """Return a pandas frame with a line for every row, in the order of the rows."""
         names = ("score", "suggested", "claims", "support", "ball_ratio", "strangers")
         columns = {"row": self.rows, "label": self.labels} | {name: getattr(self, name) for name in names}
         return as_frame(columns | {"conflicts": self.conflicts.tolist()})
