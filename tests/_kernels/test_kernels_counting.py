@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exactfit._kernels import counting
-from exactfit._kernels.certify import best_weighted_margins, extreme_count
+from exactfit._kernels.radii import DetectorBatch
+from exactfit.certificate.paper_form import FirstLayer, _CountProof
 from exactfit.network.bits import BitMatrix, n_words
 
 
@@ -248,17 +249,19 @@ def test_the_proof_counts_open_bits_for_the_worse(n_bits):
     on, weights = random_bits(11, 6, n_bits, 0.4), np.array([random_weights(k, n_bits) for k in range(4)])
     maybe = on | (np.random.default_rng(12).random(on.shape) < 0.3)
     low, high = masks_of(on), masks_of(maybe)
+    limits, owners, own = np.array([5, -7, 0, 100]), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0, 1, 2])
+    batch, n = DetectorBatch(weights, limits, owners), weights.shape[1]
+    proof = _CountProof(FirstLayer(np.ones((n, 1)), np.zeros(n)), own, -2, np.arange(4), batch, None)
+    most, least = proof._counts(low, high), proof._counts(high, low)
     for i in range(6):
-        for v in weights:
+        for m, v in enumerate(weights):
             free = [int(w) for w, a, b in zip(v, on[i], maybe[i], strict=True) if b and not a]
             base = naive_counts(v, on[i : i + 1])[0]
-            assert extreme_count(low[i], high[i], v, 1) == base + sum(w for w in free if w > 0)
-            assert extreme_count(low[i], high[i], v, -1) == base + sum(w for w in free if w < 0)
-    limits, owners, own = np.array([5, -7, 0, 100]), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0, 1, 2])
-    inside, outside = np.empty(6, dtype=np.int64), np.empty(6, dtype=np.int64)
-    best_weighted_margins(low, high, weights, limits, owners, own, inside, outside)
+            assert most[i, m] == base + sum(w for w in free if w > 0)
+            assert least[i, m] == base + sum(w for w in free if w < 0)
+    inside, outside = proof._best(limits - most, limits - least, own)
     for i in range(6):
-        mine = [limits[m] - extreme_count(low[i], high[i], weights[m], 1) for m in range(4) if owners[m] == own[i]]
-        other = [limits[m] - extreme_count(low[i], high[i], weights[m], -1) for m in range(4) if owners[m] != own[i]]
+        mine = [limits[m] - most[i, m] for m in range(4) if owners[m] == own[i]]
+        other = [limits[m] - least[i, m] for m in range(4) if owners[m] != own[i]]
         assert not mine or inside[i] == max(mine)
         assert outside[i] == max(other)

@@ -53,12 +53,10 @@ class Planes(NamedTuple):
 
 @compiled
 def find_facts(matrix, norms, terms, quanta):
-    """Fill the arrays of :class:`Facts`.
-
-    A row is scaled by a power of two to largest entry in [1/2, 1). Then d squares, d
-    additions and a root err by less than (d + 4) 2^-52 of the result, and what underflows
-    is far below that.
-    """
+    """Fill the arrays of :class:`Facts`."""
+    # A row is scaled by a power of two to largest entry in [1/2, 1). Then d squares, d
+    # additions and a root err by less than (d + 4) 2^-52 of the result, and what underflows
+    # is far below that.
     d = matrix.shape[1]
     for i in range(matrix.shape[0]):
         largest, count, lowest = 0.0, 0, ANY_QUANTUM
@@ -80,10 +78,8 @@ def find_facts(matrix, norms, terms, quanta):
 
 @compiled
 def sums_exactly(size, grid, norm, planes, j, form):
-    """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two.
-
-    The numbers that the hyperplane looks at are multiples of 2^``grid``, the point has this norm.
-    """
+    """Whether every evaluation in the format is exact, because all sums are few multiples of one power of two."""
+    # The numbers that the hyperplane looks at are multiples of 2^``grid``, the point has this norm.
     a, b, c = grid, planes.quanta[j], planes.bias_quanta[j]
     common = min(a + b, c)
     if min(a, b, common) < form.lowest or not max(size, norm, planes.norms[j]) < form.huge:
@@ -125,7 +121,7 @@ def examine_cut(points, i, rows, planes, j):
 
 @compiled
 def common_quantum(numbers):
-    """The largest q such that all numbers are multiples of 2^q."""
+    """Return the largest q such that all numbers are multiples of 2^q."""
     lowest = ANY_QUANTUM
     for k in range(numbers.shape[0]):
         if numbers[k] != 0.0:
@@ -135,7 +131,7 @@ def common_quantum(numbers):
 
 @compiled
 def absolute_sum(weights, numbers):
-    """An upper bound of sum |w_j x_j| (but for underflow), and how many products are not zero."""
+    """Return an upper bound of sum |w_j x_j| (but for underflow), and the number of products other than zero."""
     total, terms = 0.0, 0
     for j in range(numbers.shape[0]):
         product = abs(weights[j] * numbers[j])
@@ -159,11 +155,9 @@ def factors_of(planes, j, point):
 
 @compiled
 def examine_closely(value, points, i, rows, planes, j):
-    """Whether the bit is on, whether it is open in float64 and in float32, and a lower bound of |<w, x> + b|.
-
-    With the sum of the absolute products in place of the norms. The lower bound is NaN where even that leaves the side
-    in doubt.
-    """
+    """Whether the bit is on, whether it is open in float64 and in float32, and a lower bound of |<w, x> + b|."""
+    # With the sum of the absolute products in place of the norms. The lower bound is NaN where even that leaves the
+    # side in doubt.
     weights, numbers = factors_of(planes, j, rows[i])
     is_sparse = planes.features.shape[0] > 0
     grid = common_quantum(numbers) if is_sparse else points.quanta[i]
@@ -182,7 +176,7 @@ def examine_closely(value, points, i, rows, planes, j):
 
 @compiled
 def padded_norm(norm):
-    """A norm for the first look, which takes float32's pad for all and leaves the huge to the closer one."""
+    """Return a norm for the first look: with float32's pad, and infinite where only a closer look decides."""
     return norm + FLOAT32.pad if norm < FLOAT32.huge else np.inf
 
 
@@ -205,12 +199,10 @@ class TileBits(NamedTuple):
 
 @compiled
 def examine(products, rows, points, planes, first, bits, gaps):
-    """Bits of a tile of points and a block of hyperplanes, from the products <w, x>.
-
-    Norms decide nearly all of them at once; only the others are looked at feature by feature. Sets the bits from word
-    ``first`` on, and ``gaps``, lower bounds of |<w, x> + b| for every point and hyperplane: NaN where exact arithmetic
-    must have the last word.
-    """
+    """Bits of a tile of points and a block of hyperplanes, from the products <w, x>."""
+    # Norms decide nearly all of them at once; only the others are looked at feature by feature. Sets the bits from word
+    # ``first`` on, and ``gaps``, lower bounds of |<w, x> + b| for every point and hyperplane: NaN where exact
+    # arithmetic must have the last word.
     n = planes.bias.shape[0]
     on, open64, open32 = bits
     norms, sizes = np.empty(n), np.empty(n)

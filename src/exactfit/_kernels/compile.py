@@ -74,7 +74,7 @@ def _as_instruction(function: Any) -> Any:
 
 @partial(Kernel, make=_as_instruction)
 def popcount(_typing: Any, word: Any) -> Any:
-    """Number of set bits of a uint64, as int64."""
+    """Count the set bits of a uint64, as int64."""
     from numba import types
 
     if word != types.uint64:

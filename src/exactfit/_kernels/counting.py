@@ -1,4 +1,4 @@
-"""What detectors count: masked bits that are on, sums of values, and how clearly each class claims a point.
+"""Counts of detectors: masked bits that are on, sums of values, and the slack of each class at a point.
 
 Words are word-major, ``words[w, column]`` (see ``network/bits.py``), and loops run along the
 columns, where the compiler finds whole vectors. Arrays are passed whole with a range of
@@ -144,12 +144,10 @@ def count_all(words, start, stop, masks, first, out):
 
 @compiled
 def affine(columns, weights, bias, out):
-    """out[i, c] = sum_j weights[i, j] * columns[j, c] + bias[i], in float64.
-
-    The order of the sum is fixed: features in index order, then the bias. Products
-    are rounded before they are added (no fused multiply-add), so the result does
-    not depend on tiles, threads or the machine's BLAS.
-    """
+    """out[i, c] = sum_j weights[i, j] * columns[j, c] + bias[i], in float64."""
+    # The order of the sum is fixed: features in index order, then the bias. Products
+    # are rounded before they are added (no fused multiply-add), so the result does
+    # not depend on tiles, threads or the machine's BLAS.
     n = columns.shape[1]
     for i in range(weights.shape[0]):
         line = out[i]
@@ -205,10 +203,8 @@ def masked_sums(values, masks, out):
 
 @compiled
 def best_slack_counts(words, start, stop, masks, limits, spans, classes, out):
-    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span.
-
-    Half a unit off, so that no score is zero: it is positive exactly where a detector fires.
-    """
+    """out[k, c] = max over the detectors of class k of (limit - 1/2 - count) / span."""
+    # Half a unit off, so that no score is zero: it is positive exactly where a detector fires.
     counts = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
@@ -244,14 +240,12 @@ def add_to_set(sums, row, amount):
 
 @compiled
 def descend(rows, ones, caps, dual_coef, visit, sums, totals, effort):
-    """Dual coordinate descent for the widest margin between target (caps > 0) and rest (caps < 0).
-
-    Point i wants caps[i] * f(x_i) > 0 with |f(x_i)| >= goal; its share lies between 0 and caps[i]. A step
-    solves for one share exactly, but for the integer division: agree(x, x) = n. Points of the rest that are
-    far on their own side without a share, and points of the target that are beyond hope with a full one,
-    are not visited again in this call. ``totals`` is (total, spread), ``effort`` is (n, goal,
-    epochs, tolerance); returns the largest step of the last epoch.
-    """
+    """Dual coordinate descent for the widest margin between target (caps > 0) and rest (caps < 0)."""
+    # Point i wants caps[i] * f(x_i) > 0 with |f(x_i)| >= goal; its share lies between 0 and caps[i]. A step
+    # solves for one share exactly, but for the integer division: agree(x, x) = n. Points of the rest that are
+    # far on their own side without a share, and points of the target that are beyond hope with a full one,
+    # are not visited again in this call. ``totals`` is (total, spread), ``effort`` is (n, goal,
+    # epochs, tolerance); returns the largest step of the last epoch.
     n, goal, epochs, tolerance = effort
     total, spread, left = totals[0], totals[1], visit.shape[0]
     largest = np.int64(0)
@@ -297,11 +291,9 @@ def weight_planes(weights, planes):
 
 @compiled
 def weigh(words, start, stop, planes, out):
-    """out[c - start] = <v, Phi(x_c)> for the columns start..stop.
-
-    Eight planes of the weights, the last of them worth -128, turn the product into popcounts, which run
-    along the columns as those of masks do: eight of them for a word instead of 64 additions.
-    """
+    """out[c - start] = <v, Phi(x_c)> for the columns start..stop."""
+    # Eight planes of the weights, the last of them worth -128, turn the product into popcounts, which run
+    # along the columns as those of masks do: eight of them for a word instead of 64 additions.
     sums = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         size = min(low + COLUMN_TILE, stop) - low

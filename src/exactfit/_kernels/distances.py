@@ -36,14 +36,14 @@ class BlockSide(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """How far a computed distance may be off: a share of its square, and by itself (where points are rounded)."""
+    """Errors of computed distances: relative to their squares, and absolute (where points are rounded)."""
 
     share: float
     slack: float
 
 
 class Found(NamedTuple):
-    """Room for pairs: places on the left and on the right, and computed squares."""
+    """Arrays for pairs: places on the left and on the right, and computed squares."""
 
     left: NDArray[np.int32]
     right: NDArray[np.int32]
@@ -58,7 +58,7 @@ class Centres(NamedTuple):
 
 
 class Margins(NamedTuple):
-    """What squares may err by: the filter's by share (a^2 + b^2) + slope a b of the norms a, b; others by a share."""
+    """Errors of squares: the filter's are share (a^2 + b^2) + slope a b of the norms a, b, others relative."""
 
     filter_share: float
     filter_slope: float
@@ -87,10 +87,8 @@ def direct(x, y):
 
 @compiled
 def reach(value, share, slack):
-    """How large another computed square may be if the pair behind it is to be as close as this one.
-
-    ``slack`` is how far a computed distance may be off for other reasons than ``direct``.
-    """
+    """Return the largest other computed square whose pair may be as close as this one."""
+    # ``slack`` is how far a computed distance may be off for other reasons than ``direct``.
     if slack == 0.0:
         return value * (1.0 + 2.0 * share) + TINY
     root = math.sqrt(value * (1.0 + 2.0 * share)) + 2.0 * slack
@@ -99,14 +97,12 @@ def reach(value, share, slack):
 
 @compiled
 def scan(products, left, right, shared, triangle, errors, found):
-    """Pairs of different classes in a block that may be as close as the bounds ask; returns how many are found.
-
-    The products of centred points give a lower bound of every square,
-    ``left.lows[i] + right.lows[j] - left.norms[i] * right.norms[j] - 2 <i, j>`` (what it may err by is in the lows
-    and norms already). A chunk at a time and without branches, so in whole vectors, nearly all pairs are ruled out.
-    Squares of others are computed directly, and the bounds improve on the way, which rules out more. With ``shared``
-    there is one bound for all, the first of each side. With ``triangle`` the block meets itself: only j > i.
-    """
+    """Pairs of different classes in a block that may be as close as the bounds ask; returns how many are found."""
+    # The products of centred points give a lower bound of every square,
+    # ``left.lows[i] + right.lows[j] - left.norms[i] * right.norms[j] - 2 <i, j>`` (what it may err by is in the lows
+    # and norms already). A chunk at a time and without branches, so in whole vectors, nearly all pairs are ruled out.
+    # Squares of others are computed directly, and the bounds improve on the way, which rules out more. With ``shared``
+    # there is one bound for all, the first of each side. With ``triangle`` the block meets itself: only j > i.
     n_blocks, n_left, n_right = products.shape
     bounds, others = left.bounds, right.bounds
     lows = np.empty(CHUNK)
@@ -146,7 +142,7 @@ def scan(products, left, right, shared, triangle, errors, found):
 
 @compiled
 def record(points, squares, bounds, share, kept):
-    """Improve every point's bound by its pairs; ``kept`` tells which pairs may still matter."""
+    """Improve every point's bound by its pairs; ``kept`` flags pairs that may still matter."""
     for k in range(points.shape[0]):
         kept[k] = squares[k] * (1.0 - share) - TINY <= bounds[points[k]]
         bounds[points[k]] = min(bounds[points[k]], reach(squares[k], share, 0.0))
@@ -161,11 +157,9 @@ def pair_squares(left, right, out):
 
 @compiled
 def settle_squares(values, limits, left, right, margins, rows, columns):
-    """Replace the filter's squares by direct ones where it cannot tell them from the row's limit.
-
-    So only close calls cost d operations. Returns how many even then are too close to tell, whose places go to
-    ``rows`` and ``columns`` as far as these hold them, and how many were computed directly.
-    """
+    """Replace the filter's squares by direct ones where they are too close to the row's limit."""
+    # So only close calls cost d operations. Returns how many even then are too close to tell, whose places go to
+    # ``rows`` and ``columns`` as far as these hold them, and how many were computed directly.
     count, n_direct = 0, 0
     for i in range(values.shape[0]):
         limit, a = limits[i], left.norms[i]
@@ -197,11 +191,9 @@ def _add_clean(total, x, y):
 
 @compiled
 def _clean_square(x, y):
-    """Squared distance, and whether no operation on the way was rounded.
-
-    Every difference, product and sum is checked by its exact remainder (Knuth, Dekker): on data
-    of few digits all are zero, and then this cheap square is the exact one.
-    """
+    """Squared distance, and whether no operation on the way was rounded."""
+    # Every difference, product and sum is checked by its exact remainder (Knuth, Dekker): on data
+    # of few digits all are zero, and then this cheap square is the exact one.
     total = 0.0
     for j in range(x.shape[0]):
         h = x[j] - y[j]
@@ -285,10 +277,8 @@ def clean_dots(left, right, dots, clean):
 
 @compiled
 def largest_of_components(projections, centres, indptr, members, out):
-    """out[c, k] = max over the members x of component c of |projections[x, k] - projections[centre, k]|.
-
-    Components are rows of a CSR matrix, ``members`` its indices. A centre of -1 stands for the origin.
-    """
+    """out[c, k] = max over the members x of component c of |projections[x, k] - projections[centre, k]|."""
+    # Components are rows of a CSR matrix, ``members`` its indices. A centre of -1 stands for the origin.
     n_draws = projections.shape[1]
     for c in range(out.shape[0]):
         best = out[c]

@@ -23,14 +23,14 @@ SPLIT = 2.0**27 + 1.0  # Dekker's: splits 53 digits into 26 and 26 and a sign
 
 @compiled
 def whole(number):
-    """The integer m of at most 53 bits, and e, with number = m 2^e."""
+    """Split a number into m 2^e, with an integer m of at most 53 bits."""
     fraction, exponent = math.frexp(number)
     return np.int64(fraction * 2.0**53), exponent - 53
 
 
 @compiled
 def quantum(number):
-    """The largest q such that a number other than zero is a multiple of 2^q."""
+    """Return the largest q such that a number other than zero is a multiple of 2^q."""
     digits, exponent = whole(number)
     lowest = digits & -digits
     return exponent + popcount(np.uint64(lowest - 1))
@@ -138,7 +138,7 @@ def activate(values, errors, kind, norms, terms, quanta):
 
 @compiled
 def precise_sums(high, low, data, indices, indptr, bias, out_high, out_low):
-    """Sums <w, high + low> + b of rows of a CSR matrix as unevaluated pairs, all but the last bits right."""
+    """Add up <w, high + low> + b for rows of a CSR matrix as unevaluated pairs, all but the last bits right."""
     # Products and sums are split exactly into what is rounded to and what is left over (Dekker, Knuth), and what is
     # left over is added up beside: see ``certificate.arithmetic.run_precisely``.
     n = high.shape[1]

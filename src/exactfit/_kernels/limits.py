@@ -15,12 +15,10 @@ MOST = 2**63 - 1  # above every count: no limit yet
 
 @compiled
 def lowest_counts(words, start, stop, masks, lowest, where):
-    """For every row of ``masks`` the smallest count over the columns start..stop, and the first to attain it.
-
-    ``lowest`` and ``where`` come in with what is known already and go out improved; a mask
-    whose count is down to zero is done with. Counts only grow from word to word, so a column
-    that is not below the lowest is out: where few of a tile are left, only they go on.
-    """
+    """For every row of ``masks`` the smallest count over the columns start..stop, and the first to attain it."""
+    # ``lowest`` and ``where`` come in with what is known already and go out improved; a mask
+    # whose count is down to zero is done with. Counts only grow from word to word, so a column
+    # that is not below the lowest is out: where few of a tile are left, only they go on.
     n_words = words.shape[0]
     first = min(n_words, STRIDE - 1 if n_words < 2 * STRIDE else (n_words - 1) % STRIDE + 1)
     counts = np.zeros(COLUMN_TILE, np.int64)
@@ -58,7 +56,7 @@ def lowest_counts(words, start, stop, masks, lowest, where):
 
 @compiled
 def n_below(bound, counts, size):
-    """How many of the first ``size`` counts are below the bound."""
+    """Count those of the first ``size`` counts that are below the bound."""
     below = np.int64(0)
     for c in range(size):
         below += np.int64(counts[c] < bound)
@@ -85,12 +83,10 @@ def count_below(bound, words, first, start, stop, mask, counts):
 
 @compiled
 def lowest_mutual_counts(words, start, stop, rows, place, widths, sizes, keys):
-    """Hold rows against the columns start..stop, each under the mask of the other.
-
-    ``rows[r]`` is column ``place + r``. ``widths`` are ascending numbers of bits; ``sizes[k, c]`` is
-    how many of the first widths[k] bits of column c are on, and ``keys[k, c]`` goes down to 2^32
-    times the smallest count of these bits under the mask of column c, plus the first column to attain it.
-    """
+    """Hold rows against the columns start..stop, each under the mask of the other."""
+    # ``rows[r]`` is column ``place + r``. ``widths`` are ascending numbers of bits; ``sizes[k, c]`` is
+    # how many of the first widths[k] bits of column c are on, and ``keys[k, c]`` goes down to 2^32
+    # times the smallest count of these bits under the mask of column c, plus the first column to attain it.
     counts, with_tail = np.zeros(COLUMN_TILE, np.int64), np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
@@ -134,13 +130,11 @@ def gather_masks(words, columns, n_bits, out):
 
 @compiled
 def take_turns(masked_counts, limits, places, remaining, claimed, highest):
-    """Let candidates claim points one after the other (Algorithm 2, lines 6-8).
-
-    ``remaining`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
-    place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose
-    height is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
-    greatest height among them. ``masked_counts`` has a row for every candidate with a positive limit.
-    """
+    """Let candidates claim points one after the other (Algorithm 2, lines 6-8)."""
+    # ``remaining`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
+    # place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose
+    # height is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
+    # greatest height among them. ``masked_counts`` has a row for every candidate with a positive limit.
     next_row = 0
     for k in range(places.shape[0]):
         if limits[k] > 0:
@@ -161,13 +155,11 @@ def take_turns(masked_counts, limits, places, remaining, claimed, highest):
 
 @compiled
 def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen):
-    """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected.
-
-    ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``remaining`` is how many
-    points a target column stands for, zero once it is claimed.
-    ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
-    detector: anchor, limit, witness, and how many points it claims.
-    """
+    """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected."""
+    # ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``remaining`` is how many
+    # points a target column stands for, zero once it is claimed.
+    # ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
+    # detector: anchor, limit, witness, and how many points it claims.
     start, stop = target
     accepted = rejected = 0
     masks = np.empty((1, words.shape[0]), np.uint64)
@@ -199,11 +191,9 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen
 
 @compiled
 def lowest_sums(values, errors, share, masks, offset, lowest, where):
-    """As :func:`lowest_counts` for real values: smallest proven lower bound of the masked sums.
-
-    ``values[i, c]`` are summed over the set bits of each mask in index order; a sum v
-    stands for at least ``v - share * v - errors[c]``.
-    """
+    """As :func:`lowest_counts` for real values: smallest proven lower bound of the masked sums."""
+    # ``values[i, c]`` are summed over the set bits of each mask in index order; a sum v
+    # stands for at least ``v - share * v - errors[c]``.
     n = values.shape[1]
     sums = np.empty(n)
     for m in range(masks.shape[0]):

@@ -1,4 +1,4 @@
-"""Which ordered pairs of patterns are still open, and what fallback cuts close them.
+"""Open ordered pairs of patterns, and the fallback cuts that close them.
 
 A pair (a, b) of patterns is *open* when no bit is off in a and on in b, that is
 when ``b & ~a`` is zero in every word. The scans run over b, tile by tile.
@@ -17,7 +17,7 @@ TILE = 128  # children a tile: 1 KiB of words; large enough for whole vectors, s
 
 
 class Scan(NamedTuple):
-    """What a scan reads: children (distinct patterns) of groups, and which groups to compare.
+    """Input of a scan: children (distinct patterns) of groups, and the groups to compare.
 
     Children are sorted by group, then by pattern. Group ``g`` is to be compared with
     the groups ``first[r]..last[r]`` of its runs ``r`` in ``indptr[g]..indptr[g + 1]``,
@@ -62,10 +62,8 @@ def later_word_separates(common, tile, off):
 
 @compiled
 def count_open(line, mask):
-    """How many words of the line have none of the bits of the mask.
-
-    Small enough to be inlined, with the count in vector registers: 7 G pairs/s on one AVX2 core.
-    """
+    """Count the words of the line that have none of the bits of the mask."""
+    # Small enough to be inlined, with the count in vector registers: 7 G pairs/s on one AVX2 core.
     found = 0
     for c in range(line.shape[0]):
         found += (line[c] & mask) == np.uint64(0)
@@ -92,10 +90,8 @@ def mark_open(words, lo, hi, off, left):
 
 @compiled
 def seek(scan, off, run, end, at, left):
-    """The next tile with open children, from child ``at`` on, marked in ``left``: (its run, lo, hi).
-
-    Goes through the runs ``run..end``; the run returned is ``end`` when none is left.
-    """
+    """Find the next tile with open children, from child ``at`` on, marked in ``left``: (its run, lo, hi)."""
+    # Goes through the runs ``run..end``; the run returned is ``end`` when none is left.
     line, common, mask = scan.words[0], scan.common[0], off[0]
     while run < end:
         stop = scan.start[scan.last[run]]
@@ -119,17 +115,15 @@ def seek(scan, off, run, end, at, left):
 
 @compiled
 def runs_for(scan, child, off):
-    """The runs that a child is to be compared with, whose off bits go to ``off``."""
+    """Return the runs to compare a child with; its off bits go to ``off``."""
     off_bits(scan.words, child, off)
     return scan.indptr[scan.group[child]], scan.indptr[scan.group[child] + 1]
 
 
 @compiled
 def append_runs(left, lo, hi, begin, n_runs, first, last):
-    """Append the children marked in ``left`` as runs, extending the last one if it began after ``begin``.
-
-    Returns the new number of runs and of children, or (-1, 0) when the runs do not fit.
-    """
+    """Append the children marked in ``left`` as runs, extending the last one if it began after ``begin``."""
+    # Returns the new number of runs and of children, or (-1, 0) when the runs do not fit.
     n_children = 0
     for c in range(hi - lo):
         if left[c] == np.uint64(0):
@@ -148,12 +142,10 @@ def append_runs(left, lo, hi, begin, n_runs, first, last):
 
 @compiled
 def list_open(scan, ids, limit, runs_of, first, last):
-    """List, as runs, the children open against each child in ``ids``.
-
-    ``runs_of[i]`` is set to how many runs belong to ``ids[i]``. Stops after the child
-    that takes the number of pairs above ``limit``, or before the one whose runs do
-    not fit. Returns how many of ``ids`` are done, the runs and the pairs.
-    """
+    """List, as runs, the children open against each child in ``ids``."""
+    # ``runs_of[i]`` is set to how many runs belong to ``ids[i]``. Stops after the child
+    # that takes the number of pairs above ``limit``, or before the one whose runs do
+    # not fit. Returns how many of ``ids`` are done, the runs and the pairs.
     off = np.empty(scan.words.shape[0], np.uint64)
     left = np.empty(TILE, np.uint64)
     n_runs, n_pairs = 0, 0
@@ -194,7 +186,7 @@ def weigh_open(scan, ids, sizes, out):
 
 @compiled
 def separating_bit(words, a, b):
-    """The lowest bit that is off in child a and on in child b; one past the last if none."""
+    """Return the lowest bit that is off in child a and on in child b; one past the last if none."""
     for w in range(words.shape[0]):
         word = words[w, b] & ~words[w, a]
         if word:
@@ -204,11 +196,9 @@ def separating_bit(words, a, b):
 
 @compiled
 def last_separating_bit(scan, ids, best):
-    """The largest `separating_bit` over all pairs of ``ids``, or ``best`` if that is larger.
-
-    Only pairs that the bits 0..best leave open can raise it, and they are found as
-    open pairs are: the further it has risen, the fewer there are.
-    """
+    """Return the largest `separating_bit` over all pairs of ``ids``, or ``best`` if that is larger."""
+    # Only pairs that the bits 0..best leave open can raise it, and they are found as
+    # open pairs are: the further it has risen, the fewer there are.
     off = np.empty(scan.words.shape[0], np.uint64)
     left = np.empty(TILE, np.uint64)
     for i in range(ids.shape[0]):
@@ -228,12 +218,10 @@ def last_separating_bit(scan, ids, best):
 
 @compiled
 def tightest_cuts(row, thresholds, offsets, above, below):
-    """Of the cuts that have the row on their off side, the nearest one per feature and sign.
-
-    Any point beyond ``above[j]``, or short of ``below[j]``, is separated from the row. The
-    thresholds of feature j's cuts are sorted: those of sign -1 begin at ``offsets[2 * j]``,
-    those of sign 1 at ``offsets[2 * j + 1]``.
-    """
+    """Of the cuts that have the row on their off side, the nearest one per feature and sign."""
+    # Any point beyond ``above[j]``, or short of ``below[j]``, is separated from the row. The
+    # thresholds of feature j's cuts are sorted: those of sign -1 begin at ``offsets[2 * j]``,
+    # those of sign 1 at ``offsets[2 * j + 1]``.
     for j in range(row.shape[0]):
         begin, middle, end = offsets[2 * j], offsets[2 * j + 1], offsets[2 * j + 2]
         above[j], below[j] = np.inf, -np.inf
@@ -249,7 +237,7 @@ def tightest_cuts(row, thresholds, offsets, above, below):
 
 @compiled
 def tighten(row, n_new, feature, sign, threshold, above, below):
-    """The same for further cuts in any order."""
+    """Tighten the nearest cuts by further ones, in any order."""
     for c in range(n_new):
         j, t = feature[c], threshold[c]
         if sign[c] > 0 and row[j] <= t:
@@ -274,11 +262,9 @@ def beyond(row, above, below):
 
 @compiled
 def widest_feature(a, b):
-    """The lowest feature in which a and b differ most, and by how much.
-
-    Unequal numbers have a difference other than zero (gradual underflow), and one
-    that overflows counts as infinite, which is largest.
-    """
+    """Return the lowest feature in which a and b differ most, and by how much."""
+    # Unequal numbers have a difference other than zero (gradual underflow), and one
+    # that overflows counts as infinite, which is largest.
     best, widest = 0, -1.0
     for j in range(a.shape[0]):
         width = abs(b[j] - a[j])
@@ -289,12 +275,10 @@ def widest_feature(a, b):
 
 @compiled
 def cut_pairs(values, a, b, before, new):
-    """A new cut for every pair (row a[p], row b[p]) of values that no cut before it separates.
-
-    ``before`` are the cuts so far: thresholds and offsets, as in `tightest_cuts`. New ones go to the four arrays of
-    ``new``: feature, sign, threshold, and the row of values. Stops when these are full, or at a
-    pair of equal rows. Returns how many pairs are done and how many cuts are new.
-    """
+    """Make a new cut for every pair (row a[p], row b[p]) of values that no cut before it separates."""
+    # ``before`` are the cuts so far: thresholds and offsets, as in `tightest_cuts`. New ones go to the four arrays of
+    # ``new``: feature, sign, threshold, and the row of values. Stops when these are full, or at a
+    # pair of equal rows. Returns how many pairs are done and how many cuts are new.
     (thresholds, offsets), (feature, sign, threshold, origin) = before, new
     above, below = np.empty(values.shape[1]), np.empty(values.shape[1])
     n_new = 0

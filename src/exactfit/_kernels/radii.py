@@ -31,10 +31,8 @@ class DetectorBatch(NamedTuple):
 
 @compiled
 def distances_in(gaps, rows, points, planes, form, out):
-    """Lower bounds of how far each point is from turning each bit in some evaluation in a format.
-
-    In exact arithmetic (``rounding.EXACT``): the distance to the hyperplane.
-    """
+    """Lower bounds of how far each point is from turning each bit in some evaluation in a format."""
+    # In exact arithmetic (``rounding.EXACT``): the distance to the hyperplane.
     # A point moved by t has a norm of at most |x| + t, so its value errs by at most
     # factor (|w| (|x| + t) + |b| + pad (|w| + |x| + t + 1)), while it changes by at most t |w|: linear in t.
     # Where few features are looked at, sum |w_j x_j| + |w| t is used for |w| (|x| + t).
@@ -82,10 +80,8 @@ def places_until(need, way, on, counter, is_mask, order, most):
 
 @compiled
 def find_radii(on, distances, orders, margins, batch, largest, own, silent, radii, setters):
-    """A radius for every point, and the detector that sets it; ``silent`` is the class that no detector speaks for.
-
-    ``margins[i, m]`` is limit - count; ``largest`` the largest weight, 0 for masks.
-    """
+    """Find a radius for every point, and the detector that sets it; ``silent`` is the class without detectors."""
+    # ``margins[i, m]`` is limit - count; ``largest`` the largest weight, 0 for masks.
     n, is_mask = orders.shape[1], largest == 0
     for i in range(on.shape[0]):
         # A place p stands for the first p bits; n + 1: never. The own class holds until the last of its detectors may

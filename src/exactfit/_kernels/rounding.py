@@ -52,7 +52,7 @@ def gamma(terms, unit):
 
 @compiled
 def error_bound(factor, size, point_norm, plane_norm, form):
-    """What an evaluation in the format may err by, if the absolute products and bias add up to no more than size."""
+    """Return the error bound of an evaluation in a format; absolute products and bias add up to at most ``size``."""
     if not (size < form.huge and point_norm < form.huge and plane_norm < form.huge):
         return np.inf
     return factor * (size + form.pad * (point_norm + plane_norm + 1.0))
@@ -82,7 +82,7 @@ class SurePlanes(NamedTuple):
 
 @compiled
 def line_of(planes, j, point):
-    """The weights of a hyperplane and the numbers of a point that they meet."""
+    """Return the weights of a hyperplane and the numbers of a point that they meet."""
     first, last = planes.starts[j], planes.starts[j + 1]
     if planes.features.shape[0] == 0:
         return planes.weights[first:last], point[: last - first]  # none where no weight is stored at all
@@ -117,7 +117,7 @@ def cut_is_sure(entry, product, bias, form):
 
 @compiled
 def closer_size(weights, point, bias):
-    """An upper bound of sum |w_j x_j| + |b| (but for underflow), and how many products are not zero."""
+    """Return an upper bound of sum |w_j x_j| + |b| (but for underflow), and the number of products other than zero."""
     total, terms = abs(bias), 0
     for j in range(point.shape[0]):
         if point[j] != 0.0 and weights[j] != 0.0:
@@ -136,11 +136,9 @@ class SureRows(NamedTuple):
 
 @compiled
 def sure_bits(products, rows, planes, form, start, on, maybe):
-    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
-
-    Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
-    Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
-    """
+    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some."""
+    # Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
+    # Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
     n, points, norms = planes.bias.shape[0], rows.points, rows.norms
     for i in range(points.shape[0]):
         for first in range(0, n, 64):
@@ -171,10 +169,8 @@ def sure_bits(products, rows, planes, form, start, on, maybe):
 
 @compiled
 def roomy_bits(products, norms, margin, planes, form, start, on, maybe):
-    """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere.
-
-    No closer look at the features: the margin is far larger than what it could gain.
-    """
+    """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere."""
+    # No closer look at the features: the margin is far larger than what it could gain.
     n = planes.bias.shape[0]
     factors, factors64 = np.empty(n), np.empty(n)
     for j in range(n):

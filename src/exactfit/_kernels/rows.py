@@ -21,10 +21,8 @@ MIX_A, MIX_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 
 @compiled
 def norm(row, origin):
-    """Euclidean norm of a row around ``origin``, features in index order.
-
-    The row is scaled by a power of two first, so that squares neither overflow nor vanish.
-    """
+    """Euclidean norm of a row around ``origin``, features in index order."""
+    # The row is scaled by a power of two first, so that squares neither overflow nor vanish.
     largest = 0.0
     for j in range(row.shape[0]):
         largest = max(largest, abs(row[j] - origin[j]))
@@ -50,10 +48,8 @@ def norms_of(rows, norms):
 
 @compiled
 def line_facts(numbers, starts, norms, terms, firsts):
-    """Of each line numbers[starts[r]:starts[r + 1]]: norm, how many numbers are not zero, and the place of the first.
-
-    The first of a line of zeros is at 0.
-    """
+    """Norm, number of nonzeros and place of the first nonzero of each line numbers[starts[r]:starts[r + 1]]."""
+    # The first of a line of zeros is at 0.
     longest = np.int64(0)
     for r in range(norms.shape[0]):
         longest = max(longest, starts[r + 1] - starts[r])
@@ -123,10 +119,8 @@ def mix_float(state, value, word):
 
 @compiled
 def hash_rows(rows, hashes):
-    """A 64-bit hash of every row; equal rows (-0.0 equals 0.0) have equal hashes.
-
-    Four states take turns, so that no step waits for the one before it.
-    """
+    """Hash every row to 64 bits; equal rows (-0.0 equals 0.0) have equal hashes."""
+    # Four states take turns, so that no step waits for the one before it.
     d, bits = rows.shape[1], rows.view(np.uint64)
     whole = d - d % 4
     for r in range(rows.shape[0]):
@@ -152,10 +146,8 @@ EXPONENT = np.int64(2047)
 
 @compiled
 def add_exactly(bits, digits):
-    """Add every row of finite float64 numbers, given by their bits as int64, to the digits of its columns.
-
-    At most 2^30 rows at a time fit beside digits that :func:`carry` has left.
-    """
+    """Add every row of finite float64 numbers, given by their bits as int64, to the digits of its columns."""
+    # At most 2^30 rows at a time fit beside digits that :func:`carry` has left.
     for r in range(bits.shape[0]):
         for j in range(bits.shape[1]):
             number = bits[r, j]
@@ -187,7 +179,7 @@ def carry(digits):
 
 @compiled
 def find_nonzeros(rows, starts, features, values):
-    """The rows as a CSR matrix: ``starts`` is its indptr, ``features`` its indices, ``values`` its data."""
+    """Write rows as a CSR matrix: ``starts`` is its indptr, ``features`` its indices, ``values`` its data."""
     k = 0
     for r in range(rows.shape[0]):
         starts[r] = k
@@ -200,11 +192,9 @@ def find_nonzeros(rows, starts, features, values):
 
 @compiled
 def multiply_nonzeros(starts, features, values, lines, block, total):
-    """Products of points, rows of a CSR matrix, with hyperplanes, added to ``total`` for every ``block`` features.
-
-    ``lines[j]`` holds weight j of all hyperplanes: so the inner loop runs along hyperplanes, in whole vectors,
-    and eight features at a time spare seven of eight passes over the sums.
-    """
+    """Products of points, rows of a CSR matrix, with hyperplanes, added to ``total`` for every ``block`` features."""
+    # ``lines[j]`` holds weight j of all hyperplanes: so the inner loop runs along hyperplanes, in whole vectors,
+    # and eight features at a time spare seven of eight passes over the sums.
     part = np.empty(lines.shape[1], np.float32)
     for r in range(total.shape[0]):
         for low in range(starts[r], starts[r + 1], block):

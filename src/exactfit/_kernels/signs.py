@@ -1,4 +1,4 @@
-"""On which side of each hyperplane each point lies: filters, and the exact last word.
+"""Sides of hyperplanes: filters, and the exact last word.
 
 A filter writes two bits per entry: the side, and whether it is in doubt. ``settle``
 then replaces every doubtful bit by the exact one.
@@ -86,11 +86,9 @@ def find_varying(rows, first, columns, varying):
 
 @compiled
 def scale_rows(rows, origin, columns, scaled, factors, norms):
-    """Subtract ``origin``, scale each row by a power of two to largest entry in [1/2, 1), round to float32.
-
-    Only ``columns`` are taken. ``factors`` gets the power of two, ``norms`` an upper bound of
-    the scaled row's Euclidean norm; it is infinite where the scaling would leave the range of float64.
-    """
+    """Subtract ``origin``, scale each row by a power of two to largest entry in [1/2, 1), round to float32."""
+    # Only ``columns`` are taken. ``factors`` gets the power of two, ``norms`` an upper bound of
+    # the scaled row's Euclidean norm; it is infinite where the scaling would leave the range of float64.
     d = columns.shape[0]
     for r in range(rows.shape[0]):
         largest = 0.0
@@ -114,12 +112,10 @@ def scale_rows(rows, origin, columns, scaled, factors, norms):
 
 @compiled
 def decide_products(products, rows, planes, block, words, open_bits):
-    """Side and doubt from float32 products.
-
-    The value of an entry is its product plus ``planes.offsets[j] * rows.factors[r]``; it is in doubt
-    unless its size exceeds ``rows.norms[r] * planes.slopes[j] + rows.factors[r] * planes.doubts[j]``.
-    64 entries at a time, so that both words come from loops without branches, in vector registers.
-    """
+    """Side and doubt from float32 products."""
+    # The value of an entry is its product plus ``planes.offsets[j] * rows.factors[r]``; it is in doubt
+    # unless its size exceeds ``rows.norms[r] * planes.slopes[j] + rows.factors[r] * planes.doubts[j]``.
+    # 64 entries at a time, so that both words come from loops without branches, in vector registers.
     n_rows, n_columns = products.shape
     values = np.empty(64)
     for r in range(n_rows):
@@ -149,12 +145,10 @@ def project(points, n_points, weights, bias, values):
 
 @compiled
 def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
-    """Side and doubt in few dimensions: project, test and pack in one go, in float64.
-
-    An entry is in doubt unless its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``. Piece by
-    piece of the points, a hyperplane's entries are first held against the largest bound among them,
-    and one by one only where one does not exceed that. Bits are added to words that hold none.
-    """
+    """Side and doubt in few dimensions: project, test and pack in one go, in float64."""
+    # An entry is in doubt unless its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``. Piece by
+    # piece of the points, a hyperplane's entries are first held against the largest bound among them,
+    # and one by one only where one does not exceed that. Bits are added to words that hold none.
     n_rows, d = rows.shape
     points, sizes, values = np.empty((d, PIECE)), np.empty(PIECE), np.empty(PIECE)
     for low in range(0, n_rows, PIECE):
@@ -242,12 +236,10 @@ def sum_terms(points, planes, first, last, bias, count, values):
 
 @compiled
 def decide_sparse(rows, columns, planes, start, words, open_bits):
-    """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64.
-
-    Works as ``decide_low`` does, but adds up only the k features that a hyperplane looks at: so with k products and
-    k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|). The last two terms are added where
-    the sum is tested, so that most sums are never written down.
-    """
+    """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64."""
+    # Works as ``decide_low`` does, but adds up only the k features that a hyperplane looks at: so with k products and
+    # k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|). The last two terms are added where
+    # the sum is tested, so that most sums are never written down.
     n_rows, n_columns, n = rows.shape[0], columns.shape[0], planes.biases.shape[0]
     # The gathered columns of a piece stay within the second cache, however many there are.
     piece = max(16, min(PIECE, GATHERED // max(n_columns, 1)))
@@ -367,7 +359,8 @@ def positive(x, w, b, lone, limbs):
         if sign == 2:
             sign = _compensated_sign(x, w, b)
     if sign == 2:
-        sign = _exact_sign(x, w, b, limbs)
+        _add_affine(limbs, x, w, b)
+        sign = sign_of_limbs(limbs)
     return sign == 1
 
 
@@ -380,7 +373,7 @@ def _safe(value):
 
 @compiled
 def _two_product(a, b):
-    """a * b as rounded product and exact remainder (Dekker), for safe sizes."""
+    """Return a * b as rounded product and exact remainder (Dekker), for safe sizes."""
     p = a * b
     t = 134217729.0 * a
     a_high = t - (t - a)
@@ -404,11 +397,9 @@ def _lone_sign(x, w, b):
 
 @compiled
 def _float64_sign(x, w, b):
-    """Sign of <w, x> + b in float64, or 2 where rounding might have turned it.
-
-    Each of the d products and d + 1 additions errs by at most 2^-53 of the sum of
-    the absolute values, in every order of summation.
-    """
+    """Sign of <w, x> + b in float64, or 2 where rounding might have turned it."""
+    # Each of the d products and d + 1 additions errs by at most 2^-53 of the sum of
+    # the absolute values, in every order of summation.
     total, size = b, abs(b)
     d = x.shape[0]
     for j in range(d):
@@ -423,13 +414,11 @@ def _float64_sign(x, w, b):
 
 @compiled
 def _compensated_sign(x, w, b):
-    """Sign by products and sums with remainders: decides all but the closest calls.
-
-    After Ogita, Rump and Oishi: with s the running sum and e the sum of all
-    remainders, |s + e - exact| is at most u |s + e| + (2 (d + 1) u)^2 sum |w_j x_j|
-    (taken generously below). Where every remainder is zero, s itself is exact: so
-    ties on integer-like data end here.
-    """
+    """Sign by products and sums with remainders: decides all but the closest calls."""
+    # After Ogita, Rump and Oishi: with s the running sum and e the sum of all
+    # remainders, |s + e - exact| is at most u |s + e| + (2 (d + 1) u)^2 sum |w_j x_j|
+    # (taken generously below). Where every remainder is zero, s itself is exact: so
+    # ties on integer-like data end here.
     s, e, size = b, 0.0, abs(b)
     d = x.shape[0]
     clean = True
@@ -454,20 +443,10 @@ def _compensated_sign(x, w, b):
 
 
 @compiled
-def _exact_sign(x, w, b, limbs):
-    """Sign by a long accumulator: every product is added as an integer, none is rounded.
-
-    A product of two float64 is an integer of at most 106 bits times a power of two
-    between 2^-2252 and 2^1942. ``limbs`` holds 32 bits each in int64, wide enough for
-    2^28 additions before carries are resolved.
-    """
-    _add_affine(limbs, x, w, b)
-    return sign_of_limbs(limbs)
-
-
-@compiled
 def _add_affine(limbs, x, w, b):
-    """Fill a long accumulator with <w, x> + b."""
+    """Fill a long accumulator with <w, x> + b: every product is added as an integer, none is rounded."""
+    # A product of two float64 is an integer of at most 106 bits times a power of two between 2^-2252 and 2^1942.
+    # ``limbs`` holds 32 bits each in int64, wide enough for 2^28 additions before carries are resolved.
     limbs[:] = 0
     for j in range(x.shape[0]):
         a = np.float64(w[j])
@@ -479,10 +458,8 @@ def _add_affine(limbs, x, w, b):
 
 @compiled
 def settle_ramps(points, weights, biases, masks, limits, rows, places, fires):
-    """fires[k]: whether the sum of max(<w_i, x> + b_i, 0) over a mask is below its limit, exactly.
-
-    The mask and its limit are those of rows[k], x is the point at places[k].
-    """
+    """fires[k]: whether the sum of max(<w_i, x> + b_i, 0) over a mask is below its limit, exactly."""
+    # The mask and its limit are those of rows[k], x is the point at places[k].
     value, left = np.zeros(LIMBS, np.int64), np.zeros(LIMBS, np.int64)
     for k in range(rows.shape[0]):
         x, mask = points[places[k]], masks[rows[k]]

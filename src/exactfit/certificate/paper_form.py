@@ -241,7 +241,7 @@ class _CountProof:
 
     @cached_property
     def largest_weight(self) -> int:
-        """How far one bit may move a count."""
+        """Largest change of a count by one bit."""
         return 1 if self.signed is None else int(max(np.abs(part).max(initial=0) for part in self.signed))
 
     @cached_property

@@ -246,17 +246,15 @@ class Network:
         return sum(layer.n_parameters for layer in self.layers)
 
     def __call__(self, X: Matrix, *, n_jobs: int | None = None, checked: bool = False) -> NDArray[Any]:
-        """Return outputs for every row of X, shape (rows, outputs).
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (rows, n_features)
-            There may be no rows.
-        n_jobs : int or None
-            Threads, as in scikit-learn.
-        checked : bool
-            Whether X is known to be an array or CSR matrix of finite numbers, which saves validation.
-        """
+        """Return outputs for every row of X, shape (rows, outputs)."""
+        # Parameters
+        # ----------
+        # X : array, sparse matrix or frame of shape (rows, n_features)
+        #     There may be no rows.
+        # n_jobs : int or None
+        #     Threads, as in scikit-learn.
+        # checked : bool
+        #     Whether X is known to be an array or CSR matrix of finite numbers, which saves validation.
         points = X if checked else as_points(X, n_features=self.n_features, or_none=True)
         with Threads(n_jobs) as threads:
             tiles = threads.map(lambda tile: self._forward(dense_rows(points, tile)), row_tiles(points, self._row_tile))

@@ -344,7 +344,7 @@ class _HighDimension(_Filter):
         return dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
 
     def _columns(self) -> NDArray[np.int64]:
-        """Return the columns to take: all but those in which all points agree, where looking for these pays."""
+        """Return the columns to multiply: all but those that are constant, where looking for these pays."""
         every = np.arange(self.weights.shape[1])
         if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
             return every
