@@ -267,12 +267,11 @@ class Vardi(Published):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from exactfit.constructions import Vardi
-    >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Vardi(group_size=2).construct(X, y, random_state=0).network
-    >>> network.decide(X), max(network.widths)
-    (array([0, 2, 1, 1]), 10)
+    >>> widths = Vardi(group_size=2).construct(*load_iris(return_X_y=True), random_state=0).network.widths
+    >>> len(widths), max(widths)
+    (220, 10)
     """
 
     group_size: int | None = None
@@ -334,12 +333,11 @@ class Park(Published):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
     >>> from exactfit.constructions import Park
-    >>> X, y = np.array([[0.0], [0.1], [0.2], [0.3]]), np.array([0, 2, 1, 1])
-    >>> network = Park().construct(X, y, random_state=0).network
-    >>> network.decide(X)
-    array([0, 2, 1, 1])
+    >>> widths = Park().construct(*load_iris(return_X_y=True), random_state=0).network.widths
+    >>> len(widths), max(widths)
+    (225, 9)
     """
 
     cell: int | None = None
