@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +104,43 @@ def test_a_stream_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
         assert len(read_stream(file, "a")) == 2**20
     with Path("/dev/zero").open("rb") as file, pytest.raises(DataError, match=r"^a goes on beyond 1 MiB: save what"):
         read_stream(file, "a")
+
+
+STOPPED = """
+import os, signal, sys
+from exactfit._support import processes
+os.fsync = lambda handle: (print("written", flush=True), signal.pause())
+processes.write_atomically(sys.argv[1], b"new", "the text")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+def test_leftovers_of_a_killed_save_are_removed_by_the_next_one_and_not_before_it_is_killed(tmp_path) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", STOPPED, str(tmp_path / "a.bin")], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "written\n"
+        (left,) = tmp_path.glob(".exactfit-*.tmp")
+        write_atomically(tmp_path / "b.bin", b"other", "the text")
+        assert left.exists()  # its writer is alive
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        writer.stdout.close()
+    write_atomically(tmp_path / "b.bin", b"other", "the text")
+    assert sorted(os.listdir(tmp_path)) == ["b.bin"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_pipes_and_links_that_are_named_like_leftovers_are_not_waited_for_nor_followed(tmp_path: Path) -> None:
+    """In a process of its own, since the pipe has nobody who writes to it."""
+    (tmp_path / "theirs").write_bytes(b"theirs")
+    dead = 2**22 + 1  # beyond the largest number of a process
+    (tmp_path / f".exactfit-{processes._HERE}-{dead}-1.tmp").symlink_to("theirs")
+    os.mkfifo(tmp_path / f".exactfit-{processes._HERE}-{dead}-2.tmp")
+    code = "import sys; from exactfit._support import processes as p; p.write_atomically(sys.argv[1], b'new', 'it')"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "a.bin")], timeout=60, check=True)
+    assert (tmp_path / "a.bin").read_bytes() == b"new"
+    assert (tmp_path / "theirs").read_bytes() == b"theirs"

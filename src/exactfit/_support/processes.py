@@ -9,12 +9,14 @@ it or ends it. Or it is one of several :func:`workers`, which are asked to do on
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import math
 import mmap
 import multiprocessing.spawn
 import os
 import pickle
+import platform
 import queue
 import secrets
 import signal
@@ -41,6 +43,8 @@ WARM_UP_SECONDS = 600.0  # for starting and compiling, which a time limit does n
 LARGEST_STREAM = 2**31  # bytes that are taken from a pipe or a device, which may have no end
 ALIGNMENT = 64  # bytes: arrays in a file begin where vectors of the widest processors may
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+# This machine in names of files aside: others that share a folder have processes of the same numbers.
+_HERE = hashlib.sha256(platform.node().encode()).hexdigest()[:8]
 Answer = TypeVar("Answer")
 
 
@@ -55,8 +59,13 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, what: str) ->
         raise FileNotFoundError(errno.ENOENT, f"cannot save {what}: there is no such folder", str(real.parent))
     if real.exists() and not (real.is_file() or real.is_dir()):  # a device would be gone afterwards
         raise OSError(errno.EINVAL, f"cannot save {what}: what has this name is no ordinary file", str(real))
+    for left in real.parent.glob(f".exactfit-{_HERE}-*.tmp"):
+        pid = left.name.split("-")[2]
+        if pid.isdigit() and not _is_running(int(pid)):  # its writer was killed
+            with suppress(OSError):
+                left.unlink()
     mode = stat.S_IMODE(real.stat().st_mode) if real.exists() else None
-    aside = real.parent / f".exactfit-{secrets.token_hex(8)}.tmp"
+    aside = real.parent / f".exactfit-{_HERE}-{os.getpid()}-{secrets.token_hex(8)}.tmp"
     try:
         # Never wider than what is replaced; umask may take off more than that, which chmod brings back.
         with open(aside, "xb", opener=partial(os.open, mode=0o666 if mode is None else mode)) as file:
@@ -78,6 +87,19 @@ def write_atomically(path: str | os.PathLike[str], content: bytes, what: str) ->
     finally:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
+
+
+def _is_running(pid: int) -> bool:
+    """Return whether a process of this machine may be running."""
+    if sys.platform == "win32":  # where a signal would end it, and nobody can remove a file that is open
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        pass
+    return True
 
 
 def refuse_endless(path: Path) -> Path:
