@@ -206,8 +206,8 @@ def test_data_that_overflow_are_refused_with_a_remedy(options):
 def test_head_and_append():
     few = Hyperplanes(np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32), np.array([5.0, 6.0]))
     more = Hyperplanes(np.array([[7.0, 8.0]]), np.array([9.0]))
-    assert few.head(1).weights.tolist() == [[1.0, 2.0]]
-    assert few.head(1).count == 1
+    assert few.first(1).weights.tolist() == [[1.0, 2.0]]
+    assert few.first(1).count == 1
     joined = few.append(more)
     assert joined.weights.tolist() == [[1.0, 2.0], [3.0, 4.0], [7.0, 8.0]]
     assert joined.biases.tolist() == [5.0, 6.0, 9.0]

@@ -96,7 +96,7 @@ def with_bits(covers, patterns):
 
 def planes_of(layers: FirstLayers, cell: Cell) -> Hyperplanes:
     """The first layer of one cell."""
-    return Hyperplanes(layers.weights, layers._biases(*layers._key(cell))).head(cell.n)
+    return Hyperplanes(layers.weights, layers._biases(*layers._key(cell))).first(cell.n)
 
 
 def build_cell(data: Dataset, cell: Cell, run: int, scheme: Scheme | None = None):

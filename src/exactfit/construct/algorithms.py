@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .construction import Construction, assemble
 from .first_layer import TrainingSet
-from .hyperplanes import HyperplaneSampler
+from .hyperplanes import Hyperplanes, HyperplaneSampler
 
 
 def algorithm_1(data: TrainingSet, sampler: HyperplaneSampler) -> Construction:
@@ -25,9 +25,9 @@ def algorithm_1(data: TrainingSet, sampler: HyperplaneSampler) -> Construction:
     return assemble(data, layer.planes, covers, layer.n_fallback_cuts)  # lines 15 and 16
 
 
-def algorithm_2(data: TrainingSet, sampler: HyperplaneSampler) -> Construction:
-    """Draw ``width`` hyperplanes, then cover each target class as far as they allow: may miss points."""
-    planes = sampler.first(data.widths.largest)  # line 1
+def algorithm_2(data: TrainingSet, source: HyperplaneSampler | Hyperplanes) -> Construction:
+    """Draw ``width`` hyperplanes, or take given ones, and cover each target class as far as they allow."""
+    planes = source.first(data.widths.largest)  # line 1
     patterns = data.unique_patterns(planes)  # Phi(x) of every point
     covers = data.cover(planes, patterns)  # lines 2 to 10, for every class over the same layer
     return assemble(data, planes, covers)  # lines 11 and 12

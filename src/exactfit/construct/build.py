@@ -18,7 +18,7 @@ from .algorithms import algorithm_1, algorithm_2
 from .chunked import ChunkedTrainingSet
 from .construction import Construction
 from .first_layer import TrainingSet
-from .hyperplanes import FixedFirstLayer, as_order, make_sampler
+from .hyperplanes import Hyperplanes, as_order, given_hyperplanes, make_sampler
 from .importances import importances
 from .margins import margin_of
 from .noise import points_to_give_up
@@ -119,35 +119,32 @@ def fixed_width(
     >>> made.outcome.interpolates, made.network.widths, made.trace.anchors
     (True, (2, 1, 1), array([3]))
     """
-    options = options or Options()
-    first_layer = None if hyperplanes is None else FixedFirstLayer(hyperplanes)
-    width = options.width if width is None and not isinstance(options.width, str) else width
-    if first_layer is None and width is None:
-        raise ParameterError("width must be an integer >= 1: pass it, or options with one, or use adaptive_width")
-    if first_layer is not None:
-        own = first_layer.planes.count
-        if width not in (None, own):
+    options, data = options or Options(), Labelled.of_codes(X, y)
+    planes = None if hyperplanes is None else given_hyperplanes(hyperplanes, data.X.shape[1], options.exact_in)
+    if width is None and not options.is_adaptive:
+        width = int(options.width)
+    if planes is not None:
+        if width not in (None, planes.count):
             raise ParameterError(
-                f"width={shown(width)} contradicts the {own} given hyperplanes: leave one of the two out"
+                f"width={shown(width)} contradicts the {planes.count} given hyperplanes: leave one of the two out"
             )
-        width = own
+        width = planes.count
+    if width is None:
+        raise ParameterError("width must be an integer >= 1: pass it, or options with one, or use adaptive_width")
     options = replace(options, width=check_integer("width", width, at_least=1))
-    data = Labelled.of_codes(X, y)
-    if first_layer is not None:
-        first_layer.refuse_misfits(data.X.shape[1], options.exact_in)
     rows = None if order is None else as_order(order, len(data))
-    if options.noise and not (first_layer is None and rows is None):
+    if options.noise and not (planes is None and rows is None):
         raise ParameterError("given hyperplanes or order make a network of all rows: use noise=0")
-    return build(data, options, random_state, progress, first_layer, rows)
+    return build(data, options, random_state, progress, planes, rows)
 
 
 def build(
     data: Labelled, options: Options, random_state: Any = None, progress: Progress = silent,
-    first_layer: FixedFirstLayer | None = None, order: Rows | None = None,
+    planes: Hyperplanes | None = None, order: Rows | None = None,
 ) -> Construction:  # fmt: skip
     """Return the network for labelled points, by the algorithm that the options ask for.
 
-    ``order`` has all rows as they become candidates; without it, and without a first layer, both are random. Points
+    ``order`` has all rows as they become candidates; without it, and without hyperplanes, both are random. Points
     that ``noise`` gives up are left out and named again afterwards; rows of the result are rows of ``data``.
     """
     root = seed_sequence(random_state)
@@ -174,8 +171,8 @@ def build(
         training = (ChunkedTrainingSet if chunked else TrainingSet)(
             part.X, y, present, targets, root if order is None else order, options, threads, progress
         )
-        sampler = first_layer or make_sampler(part.X, y, targets, options, root)
-        made = (algorithm_1 if options.is_adaptive else algorithm_2)(training, sampler)
+        source: Any = planes or make_sampler(part.X, y, targets, options, root)
+        made = (algorithm_1 if options.is_adaptive else algorithm_2)(training, source)
         made = _with_errors(made, data, rows, rows[codes != part.codes], options)
     return replace(made, trace=replace(made.trace, **importances(made.network, data.X)))
 

@@ -161,7 +161,7 @@ class FirstLayer:
             n = max(self.pairs.needed_width(), self.data.widths.smallest)
             if n > self.data.widths.largest:
                 self._refuse(self.data.widths.largest)
-        self.planes = Hyperplanes.joined(self.blocks).head(n)
+        self.planes = Hyperplanes.joined(self.blocks).first(n)
         self.n_fallback_cuts = max(0, n - n_drawn)
         if not self.pairs.closed:
             self._add_cuts(coordinate_cuts(self.data.X, self.pairs.iter_point_pairs()))

@@ -68,7 +68,7 @@ class Hyperplanes:
         starts = range(0, len(self.biases), WORD_BITS)
         return [Hyperplanes(self.weights[k : k + WORD_BITS], self.biases[k : k + WORD_BITS]) for k in starts]
 
-    def head(self, count: int) -> Hyperplanes:
+    def first(self, count: int) -> Hyperplanes:
         """Return the first ``count`` of them."""
         return Hyperplanes(self.weights[:count], self.biases[:count])
 
@@ -122,7 +122,7 @@ class HyperplaneSampler(ABC):
 
     def first(self, count: int) -> Hyperplanes:
         """Return the first ``count`` hyperplanes."""
-        return self.blocks(0, -(-count // WORD_BITS)).head(count)
+        return self.blocks(0, -(-count // WORD_BITS)).first(count)
 
 
 def make_sampler(
@@ -384,59 +384,38 @@ def _above(terms: Sequence[float], dtype: Any, *, strictly: bool = False) -> flo
     return float(rounded if float(rounded) >= total else np.nextafter(rounded, dtype(np.inf)))
 
 
-class FixedFirstLayer(HyperplaneSampler):
-    """Hyperplanes that the caller passes in, as pair (weights, biases): nothing is left to chance."""
-
-    def __init__(self, pair: Any) -> None:
-        weights: Any
-        biases: Any
-        try:
-            weights, biases = pair
-            # A copy, since the caller's stays as it is.
-            is_sparse = sp.issparse(weights)
-            weights = sp.csr_array(weights, dtype=np.float64, copy=True) if is_sparse else np.asarray(weights, float)
-            biases = np.asarray(biases, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}"
-            ) from error
-        if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
-            raise ParameterError(
-                "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
-                f"got {weights.shape} and {biases.shape}"
-            )
-        if is_sparse:
-            weights.sum_duplicates()
-            weights.eliminate_zeros()
-        values = weights.data if is_sparse else weights
-        if not (np.isfinite(values).all() and np.isfinite(biases).all()):
-            raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
-        self.planes = Hyperplanes(weights.astype(np.float32) if _held(values) else weights, biases)
-
-    def _draw(self, rng: np.random.Generator) -> Hyperplanes:
-        raise AssertionError("given hyperplanes are not drawn")
-
-    def first(self, count: int) -> Hyperplanes:
-        """Return the given hyperplanes."""
-        return self.planes.head(count)
-
-    def refuse_misfits(self, n_features: int, exact_in: str | None) -> None:
-        """Raise :class:`ParameterError` if data or format leave them no meaning."""
-        planes = self.planes
-        if planes.weights.shape[1] != n_features:
-            raise ParameterError(
-                f"hyperplanes have {planes.weights.shape[1]} weights each, but rows of X have {n_features} numbers"
-            )
-        if exact_in == "float32" and not (planes.weights.dtype == np.float32 and _held(planes.biases)):
-            raise ParameterError(
-                "exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'"
-            )
-
-
-def _held(numbers: Floats) -> bool:
-    """Return whether float32 holds them exactly."""
+def given_hyperplanes(pair: Any, n_features: int, exact_in: str | None) -> Hyperplanes:
+    """Return weights and biases that a user passes, as they will be stored: float32 weights where these are exact."""
+    weights: Any
+    biases: Any
+    try:
+        weights, biases = pair
+        # A copy, since the caller's stays as it is.
+        is_sparse = sp.issparse(weights)
+        weights = sp.csr_array(weights, dtype=np.float64, copy=True) if is_sparse else np.asarray(weights, float)
+        biases = np.asarray(biases, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"hyperplanes must be a pair (weights, biases) of arrays of numbers: {error}") from error
+    if weights.ndim != 2 or biases.shape != weights.shape[:1] or not len(biases):
+        raise ParameterError(
+            "hyperplanes must be weights of shape (width, n_features) and biases of shape (width,), "
+            f"got {weights.shape} and {biases.shape}"
+        )
+    if weights.shape[1] != n_features:
+        raise ParameterError(
+            f"hyperplanes have {weights.shape[1]} weights each, but rows of X have {n_features} numbers"
+        )
+    if is_sparse:
+        weights.sum_duplicates()
+        weights.eliminate_zeros()
+    values = weights.data if is_sparse else weights
+    if not (np.isfinite(values).all() and np.isfinite(biases).all()):
+        raise ParameterError("hyperplanes must be finite: there is NaN or infinity among their weights or biases")
     with np.errstate(over="ignore"):
-        return bool((numbers.astype(np.float32) == numbers).all())
+        held, biases_held = (bool((some.astype(np.float32) == some).all()) for some in (values, biases))
+    if exact_in == "float32" and not (held and biases_held):
+        raise ParameterError("exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'")
+    return Hyperplanes(weights.astype(np.float32) if held else weights, biases)
 
 
 def as_order(order: Any, n_points: int) -> Rows:

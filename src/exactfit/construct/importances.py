@@ -42,50 +42,39 @@ def importances(network: Network, X: Matrix) -> dict[str, Any]:
     with np.errstate(over="ignore"):
         moved = np.random.default_rng(0).permutation(points) - points
     weights = _lead(detectors, points)
-    planes = detectors.normals.tocsc() if sp.issparse(detectors.normals) else detectors.normals
+    normals = detectors.normals
+    planes, is_sparse = normals.tocsc() if sp.issparse(normals) else normals, sp.issparse(normals)
     losses, spreads = np.zeros(n_features), np.zeros(n_features, dtype=np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the end of float64
         sums = detectors.first.sums(points)
         bits = detectors.activation(sums)
         before = np.einsum("rk,rk->k", bits, weights)
         for j in np.flatnonzero(moved.any(axis=0)).tolist():
-            looking, own = _column(planes, j)
+            # The hyperplanes that look at the feature, and their weights.
+            entries = slice(*planes.indptr[j : j + 2]) if is_sparse else slice(None)
+            looking, own = (planes.indices[entries], planes.data[entries]) if is_sparse else (entries, planes[:, j])
             after = detectors.activation(sums[:, looking] + moved[:, [j]] * own)
             losses[j] = max(0.0, np.einsum("rk,rk->", after, weights[:, looking]) - before[looking].sum())
             spreads[j] = np.median(np.abs(moved[moved[:, j] != 0, j]))
     total = losses.sum()
-    shares = losses / total if 0 < total < np.inf else np.zeros(n_features)
+    every = np.zeros((2, X.shape[1]), dtype=np.float32)  # zero where no hyperplane looks
+    every[:, slice(None) if columns is None else columns] = (
+        losses / total if 0 < total < np.inf else np.zeros(n_features),
+        np.nan_to_num(spreads),
+    )
     on_counts = np.rint(FULL * (bits > 0).mean(axis=0)).astype(np.int64)
-    found = {"importances": shares.astype(np.float32), "spreads": np.nan_to_num(spreads)}
-    return {name: _placed(values, columns, X.shape[1]) for name, values in found.items()} | {"on_counts": on_counts}
-
-
-def _placed(values: NDArray[np.float32], columns: NDArray[np.int64] | None, size: int) -> NDArray[np.float32]:
-    """Return numbers of some columns as those of all, zero elsewhere."""
-    every = np.zeros(size, dtype=np.float32)
-    every[slice(None) if columns is None else columns] = values
-    return every
+    return {"importances": every[0], "spreads": every[1], "on_counts": on_counts}
 
 
 def _lead(detectors: DetectorNetwork, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return by how much each hyperplane, if it is on, lowers the lead of each point's answer."""
+
+    def per_slack(some: NDArray[np.intp]) -> NDArray[np.float64]:
+        return np.asarray(detectors.take(some, detectors.limits[some]).dense_counters / detectors.spans[some][:, None])
+
     slack, outputs = detectors.slack(points), detectors.outputs
     clearest = slack.argmax(axis=0)
-    weights = _per_slack(detectors, clearest)
     if (outputs == outputs[0]).all():  # no detector speaks for the other class
-        return np.asarray(weights * np.sign(slack.max(axis=0))[:, None])
+        return np.asarray(per_slack(clearest) * np.sign(slack.max(axis=0))[:, None])
     of_others = np.where(outputs[:, None] == outputs[clearest], -np.inf, slack)
-    return weights - _per_slack(detectors, of_others.argmax(axis=0))
-
-
-def _per_slack(detectors: DetectorNetwork, some: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return the weights of detectors, in units of their slack."""
-    return np.asarray(detectors.take(some, detectors.limits[some]).dense_counters / detectors.spans[some][:, None])
-
-
-def _column(planes: Any, j: int) -> tuple[Any, NDArray[Any]]:
-    """Return which hyperplanes look at a feature, and with which weights."""
-    if not sp.issparse(planes):
-        return slice(None), planes[:, j]
-    part = slice(*planes.indptr[j : j + 2])
-    return planes.indices[part], planes.data[part]
+    return per_slack(clearest) - per_slack(of_others.argmax(axis=0))

@@ -200,7 +200,7 @@ class Sphere:
         for block in range(PATIENCE * width // WORD_BITS):
             found = found.append(self.planes(stream(root, HYPERPLANES, block)))
             if found.count >= width:
-                return found.head(width)
+                return found.first(width)
         raise AssumptionError(
             "that the points' spread is not tiny beside their distance from the origin", rows, "Centre the data."
         )
@@ -327,7 +327,7 @@ def _separating(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[H
     """Hyperplanes that separate points of different labels, and the number of random ones among them."""
     # Blocks of 64 until labels are separated or random ones no longer help, then as few as separate as much.
     sampler = GaussianSampler(points.X, root, max_bias="radius", center=True)
-    planes = sampler.blocks(0, 1).head(0)
+    planes = sampler.blocks(0, 1).first(0)
     bits, stall = np.empty((len(points), 0), dtype=bool), Stall(0)
     for index in count():
         block = sampler.blocks(index, index + 1)
@@ -338,7 +338,7 @@ def _separating(points: DistinctPoints, root: np.random.SeedSequence) -> tuple[H
             break
     widths = range(1, planes.count)
     width = 1 + bisect_left(widths, True, key=lambda n: bool(_mixed(bits[:, :n], points.y).sum() <= mixed.sum()))
-    planes = planes.head(width)
+    planes = planes.first(width)
     if mixed.any():
         rows = np.flatnonzero(mixed)
         planes = planes.append(cut_planes(points.X, _pairs(rows, _groups(bits[rows, :width]), points.y), np.float32))
