@@ -109,10 +109,7 @@ class Condition:
 
 
 class Inequality(NamedTuple):
-    """Inequality that holds at a point, in the units of the data: weights times features, relation, threshold.
-
-    It does where the features in ``fixed`` have their values.
-    """
+    """Inequality that holds at a point, in the units of the data, where features in ``fixed`` have their values."""
 
     features: list[int]
     weights: list[float]
@@ -198,12 +195,10 @@ class Conditions:
         return planes
 
     def of(self, row: int, detector: int, sense: int) -> tuple[Condition, ...]:
-        """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1).
-
-        First come those that add most to the detector's slack compared with a random training row, which is what a
-        condition's failing would cost times the share of the rows for which it fails; then those that hold only just,
-        by what failing would cost. Both are per feature that they look at: short ones come first.
-        """
+        """Return the conditions at a point that make a detector fire (``sense`` 1) or keep it from that (-1)."""
+        # First come those that add most to the detector's slack compared with a random training row: the cost of a
+        # condition's failing times the fraction of the rows for which it fails; then those that hold only just, by
+        # the cost of failing. Both are per feature that they look at: short ones come first.
         is_long = self.detectors.normals.shape[1] > LONGEST and not sp.issparse(self.detectors.normals)
         if is_long or not self.detectors.activation.is_threshold:
             return ()
@@ -216,7 +211,12 @@ class Conditions:
         sizes = np.diff(self._planes.indptr)
         sayable = np.flatnonzero((slack > 0) & (sizes > 0) & (sizes <= LONGEST))
         most = sayable[np.argsort(-(slack * (1 - rates) / np.maximum(sizes, 1))[sayable], kind="stable")]
-        near = self._near(point[0], sayable)
+        # A point is near a hyperplane by what rows typically differ by.
+        near = sayable[:0]
+        if len(self.spreads):
+            planes = self._planes[sayable]
+            typical = abs(planes) @ self.spreads.astype(np.float64)
+            near = sayable[np.abs(planes @ point[0] + self.detectors.biases[sayable]) < NEAR * typical]
         just = near[np.argsort(-(slack / np.maximum(sizes, 1))[near], kind="stable")]
         # A condition that holds only just may be among those that say most: it is named once.
         seen: set[Any] = set()
@@ -228,14 +228,6 @@ class Conditions:
             if one.near or places is most
         ]
         return tuple(sorted(found, key=lambda one: one.near))
-
-    def _near(self, point: Floats, places: Rows) -> Rows:
-        """Return which of some hyperplanes are so close to a point that it is on its side only just."""
-        if not len(self.spreads):
-            return places[:0]
-        planes = self._planes[places]
-        typical = abs(planes) @ self.spreads.astype(np.float64)
-        return np.asarray(places[np.abs(planes @ point + self.detectors.biases[places]) < NEAR * typical])
 
     def _distinct(
         self, places: Rows, seen: set[Any], point: Floats, on: NDArray[np.bool_], row: int, near: set[int]
@@ -257,10 +249,8 @@ class Conditions:
                 yield k, Condition(*said, names, *numbers, hyperplane=k, slack=0.0, near=just)
 
     def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality | None:
-        """Return what holds at a point, in short numbers that keep it true; indicators beside numbers are fixed.
-
-        None where the numbers leave float64: a condition in such numbers says nothing to a reader.
-        """
+        """Return the inequality at a point in short numbers that keep it true; indicators beside numbers are fixed."""
+        # None where the numbers leave float64: a condition in such numbers says nothing to a reader.
         # Exactly, so that the side is the network's.
         terms = (Fraction(w) * Fraction(x) for w, x in zip(weights, point[features].tolist(), strict=True))
         total, (scale, mean) = sum(terms, Fraction(bias)), self.wording.units(features)
@@ -297,9 +287,13 @@ def _shortened(found: Inequality, wording: Wording) -> Inequality:
     # The threshold gets the fewest digits that leave every training row, and this point, on its side.
     known = np.append([] if sums is None else sums, found.value)
     for digits in range(DIGITS if sums is None else 1, MOST_DIGITS):
+        # The nearest number with so many digits, then its neighbours.
+        nearest = rounded(found.threshold, digits)
+        size = math.floor(math.log10(abs(nearest))) + 1 if nearest else 0
+        step = 10.0 ** (size - max(digits, size)) if nearest else 0.0
         fitting = [
             one
-            for one in _around(found.threshold, digits)
+            for one in (nearest, rounded(nearest - step, digits), rounded(nearest + step, digits))
             if np.array_equal(HOLDS[found.relation](known, one), found.holds(known))
             and (sums is not None or abs(one - found.threshold) <= slightly)
         ]
@@ -312,13 +306,3 @@ def _shortened(found: Inequality, wording: Wording) -> Inequality:
             if found.holds(value) and abs(value - found.value) <= slightly:
                 return found._replace(value=value)
     return found
-
-
-def _around(number: float, digits: int) -> list[float]:
-    """Return the nearest number with some significant digits, then its neighbours."""
-    nearest = rounded(number, digits)
-    if not nearest:
-        return [nearest]
-    size = math.floor(math.log10(abs(nearest))) + 1
-    step = 10.0 ** (size - max(digits, size))
-    return [nearest, *(rounded(nearest + side * step, digits) for side in (-1, 1))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,15 @@ Rows = NDArray[np.int64]
 
 SHOWN_POINTS, SHOWN_DETECTORS, SHOWN_SUPPORT = 5, 3, 2  # in texts, before "and so many more"; support of each side
 NAMED_SUPPORT = 10  # rows of each side that an explanation names of what may be thousands
+ROLES = {"fires": "fires", "nearest": "came close", "other": "other class"}
 
 
 @dataclass(frozen=True)
 class Supporter:
-    """A training row that a weighted detector rests on.
-
-    Attributes
-    ----------
-    row : int
-    share : float
-        Its part of all that the detector rests on: positive for rows of the detector's class, negative for
-        others; their sizes add up to 1 over all rows.
-    """
+    """A training row that a weighted detector rests on."""
 
     row: int
-    share: float
+    share: float  # positive for rows of the detector's class, negative for others; sizes add up to 1 over all rows
 
     def __str__(self) -> str:
         return f"{self.row} ({self.share:+.2g})"
@@ -80,16 +73,15 @@ class DetectorAt:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON can hold it."""
-        plain = asdict(self)
-        return plain | {"support": list(plain["support"])}
+        return asdict(self) | {"support": [asdict(one) for one in self.support]}
 
     @property
     def rests_on(self) -> str:
         """The rows that it rests on most, as text; empty for masks."""
         if not self.support:
             return ""
-        sides = ([one for one in self.support if one.share > 0], [one for one in self.support if one.share < 0])
-        named = [str(one) for side in sides for one in side[:SHOWN_SUPPORT]]
+        named = [str(one) for one in self.support if one.share > 0][:SHOWN_SUPPORT]
+        named += [str(one) for one in self.support if one.share < 0][:SHOWN_SUPPORT]
         more = self.n_support - len(named)
         return f"rests on rows {', '.join(named)}" + (f" and {more:,} more" if more else "")
 
@@ -143,13 +135,14 @@ class Explanation:
         return f"<{type(self).__name__}: {self.label!r}, claimed by {claims}, {counted(len(self.fires), 'detector')}>"
 
     def __str__(self) -> str:
-        claims = " and ".join(map(repr, self.claimed_by)) or "no class"
-        more = len(self.fires) - SHOWN_DETECTORS
-        lines = [f"{self.label!r}: claimed by {claims}"]
-        lines += [line for found in self.fires[:SHOWN_DETECTORS] for line in _lines("fires", found)]
-        lines += [f"               and {more} more"] if more > 0 else []
-        lines += [line for found in self.nearest for line in _lines("came close", found)]
-        lines += _lines("other class", self.other) if self.other else []
+        lines = [f"{self.label!r}: claimed by {' and '.join(map(repr, self.claimed_by)) or 'no class'}"]
+        for number, (role, found) in enumerate(self.roles()):
+            if role == "fires" and number >= SHOWN_DETECTORS:
+                more = len(self.fires) - SHOWN_DETECTORS
+                lines += [f"{'':15}and {more} more"] if number == SHOWN_DETECTORS else []
+                continue
+            lines.append(f"  {ROLES[role]:<12} {found}")
+            lines += [f"{'':15}{found.rests_on}"] if found.support else []
         lines += [f"  {'only just' if one.near else 'because':<12} {one}" for one in self.conditions]
         if self.radius is not None:
             sure = f"by {self.radius:.3g} without changing its answer"
@@ -159,26 +152,14 @@ class Explanation:
 
     def roles(self) -> Iterator[tuple[str, DetectorAt]]:
         """Yield every detector that is named, with the part that it plays."""
-        yield from (("fires", found) for found in self.fires)
-        yield from (("nearest", found) for found in self.nearest)
-        yield from (("other", found) for found in (self.other,) if found)
+        for role, found in (("fires", self.fires), ("nearest", self.nearest), ("other", (self.other,))):
+            yield from ((role, one) for one in found if one)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as JSON can hold it."""
-        return {
-            "label": self.label,
-            "claimed_by": list(self.claimed_by),
-            "fires": [found.to_dict() for found in self.fires],
-            "nearest": [found.to_dict() for found in self.nearest],
-            "other": self.other and self.other.to_dict(),
-            "radius": self.radius,
-            "conditions": [one.to_dict() for one in self.conditions],
-        }
-
-
-def _lines(role: str, found: DetectorAt) -> list[str]:
-    """Return a detector as lines of an explanation's text."""
-    return [f"  {role:<12} {found}", *([f"{'':15}{found.rests_on}"] if found.support else [])]
+        plain: dict[str, Any] = {"label": self.label, "claimed_by": list(self.claimed_by)}
+        plain |= {name: [one.to_dict() for one in getattr(self, name)] for name in ("fires", "nearest", "conditions")}
+        return plain | {"other": self.other and self.other.to_dict(), "radius": self.radius}
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,61 +232,44 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return [self[k] for k in range(*place.indices(len(self)))]
-        k = range(len(self))[place]
-        # Conditions are found for this point alone: of ten thousand points they would take long.
-        return replace(self._without_conditions(k), conditions=self._conditions(k))
-
-    def _without_conditions(self, k: int) -> Explanation:
-        found = self.responses
-        part = slice(found.starts[k], found.starts[k + 1])
-        return Explanation(
-            label=self._plain(self.labels, k),
-            claimed_by=tuple(self._plain(self.output_labels, j) for j in np.flatnonzero(found.best[k] > 0)),
-            fires=self._all(found.fired[part], found.slack[part]),
-            nearest=self._all(found.nearest[k], found.nearest_slack[k]),
-            other=self._other(k),
-            radius=None if self.radii is None else float(self.radii[k]),
-        )
+        return self._explained(range(len(self))[place], self.conditions)
 
     def __iter__(self) -> Iterator[Explanation]:
         return (self[k] for k in range(len(self)))
 
-    def _conditions(self, k: int) -> tuple[Condition, ...]:
-        """Return what speaks for the clearest detector of the answer, or against all where it is that none fires."""
-        own = self.output_labels == self.labels[k]
-        detector = int(self.responses.clearest[k, own.argmax()])
-        if self.conditions is None or detector == NO_DETECTOR:
-            return ()
-        return self.conditions.of(k, detector, 1 if own.any() else -1)
-
-    @staticmethod
-    def _plain(labels: NDArray[Any], k: Any) -> Any:
-        # A Python object, not a NumPy scalar: it prints as users wrote it, and JSON can hold it.
-        return labels[k : k + 1].tolist()[0]
-
-    def _at(self, detector: int, slack: float) -> DetectorAt:
-        where = int(detector)
-        label = self._plain(self.detector_labels, where)
-        anchor, witness = int(self.anchors[where]), int(self.witnesses[where])
-        if self.supports is None:
-            return DetectorAt(where, label, anchor, witness, float(slack))
-        size = len(self.supports.of(where)[0])
-        return DetectorAt(where, label, anchor, witness, float(slack), self.supports.largest(where), size)
-
-    def _all(self, detectors: Rows, slack: NDArray[np.float64]) -> tuple[DetectorAt, ...]:
-        # Fewer than three detectors leave places without one.
-        there = detectors != NO_DETECTOR
-        return tuple(self._at(*pair) for pair in zip(detectors[there], slack[there], strict=True))
-
-    def _other(self, k: int) -> DetectorAt | None:
-        """Return the clearest detector of any class but the answer."""
-        best, clearest = self.responses.best[k], self.responses.clearest[k]
-        others = np.flatnonzero((self.output_labels != self.labels[k]) & (clearest != NO_DETECTOR))
+    def _explained(self, k: int, conditions: Conditions | None) -> Explanation:
+        """Return the explanation of one point; to find the conditions of ten thousand takes long."""
+        responses, own = self.responses, self.output_labels == self.labels[k]
+        best, clearest = responses.best[k], responses.clearest[k]
+        others = np.flatnonzero(~own & (clearest != NO_DETECTOR))
+        other = None
         # Of a one-sided model all detectors are named already.
-        if not len(others) or len(best) == 1:
-            return None
-        place = others[best[others].argmax()]
-        return self._at(clearest[place], best[place])
+        if len(others) and len(best) > 1:
+            place = others[best[others].argmax()]
+            (other,) = self._at(clearest[[place]], best[[place]])
+        # Conditions are for the clearest detector of the answer, or against all where it is that none fires.
+        detector, sense = int(clearest[own.argmax()]), 1 if own.any() else -1
+        fired = slice(responses.starts[k], responses.starts[k + 1])
+        return Explanation(
+            label=_plain(self.labels, k),
+            claimed_by=tuple(_plain(self.output_labels, j) for j in np.flatnonzero(best > 0)),
+            fires=self._at(responses.fired[fired], responses.slack[fired]),
+            nearest=self._at(responses.nearest[k], responses.nearest_slack[k]),
+            other=other,
+            radius=None if self.radii is None else float(self.radii[k]),
+            conditions=conditions.of(k, detector, sense) if conditions and detector != NO_DETECTOR else (),
+        )
+
+    def _at(self, detectors: Rows, slack: Floats) -> tuple[DetectorAt, ...]:
+        """Return detectors with their slack at a point; fewer than three leave places without one."""
+        found = []
+        for k, its_slack in zip(detectors.tolist(), slack.tolist(), strict=True):
+            if k != NO_DETECTOR:
+                label, anchor, witness = _plain(self.detector_labels, k), int(self.anchors[k]), int(self.witnesses[k])
+                supports = self.supports
+                support = () if supports is None else (supports.largest(k), len(supports.of(k)[0]))
+                found.append(DetectorAt(k, label, anchor, witness, its_slack, *support))
+        return tuple(found)
 
     def __repr__(self) -> str:
         points, detectors = counted(len(self), "point"), counted(len(self.anchors), "detector")
@@ -338,13 +302,21 @@ class Explanations(Sequence[Explanation]):
 
         The rows that a weighted detector rests on, and their shares, are tuples.
         """
-        each = map(self._without_conditions, range(len(self)))
-        lines = [(k, one.label, role, *_cells(found)) for k, one in enumerate(each) for role, found in one.roles()]
-        names = ("point", "answer", "role", *FRAME)
-        columns = dict(zip(names, map(list, zip(*lines, strict=True) if lines else ((),) * len(names)), strict=True))
-        if self.radii is not None:
-            columns["radius"] = self.radii[columns["point"]].tolist()
-        return as_frame(columns)
+        names = ("point", "answer", "role", "detector", "label", "anchor", "witness", "slack", "support", "shares")
+        columns: dict[str, list[Any]] = {name: [] for name in (*names, "n_support")}
+        for k in range(len(self)):
+            one = self._explained(k, None)
+            for role, at in one.roles():
+                rows, shares = tuple(each.row for each in at.support), tuple(each.share for each in at.support)
+                facts = (at.detector, at.label, at.anchor, at.witness, at.slack, rows, shares, at.n_support)
+                for column, value in zip(columns.values(), (k, one.label, role, *facts), strict=True):
+                    column.append(value)
+        return as_frame(columns if self.radii is None else columns | {"radius": self.radii[columns["point"]].tolist()})
+
+
+def _plain(labels: NDArray[Any], k: Any) -> Any:
+    # A Python object, not a NumPy scalar: it prints as users wrote it, and JSON can hold it.
+    return labels[k : k + 1].tolist()[0]
 
 
 def conditions_table(one: Explanation) -> Markup:
@@ -358,12 +330,3 @@ def conditions_table(one: Explanation) -> Markup:
     first_near = sum(not found.near for found in one.conditions)
     looks = ["apart" if k == first_near else "" for k in range(len(lines))]
     return html_table(head, lines, looks) if lines else joined([])
-
-
-FRAME = ("detector", "label", "anchor", "witness", "slack", "support", "shares", "n_support")
-
-
-def _cells(found: DetectorAt) -> tuple[Any, ...]:
-    """Return the cells of a detector in a frame, in the order of FRAME."""
-    rows, shares = tuple(one.row for one in found.support), tuple(one.share for one in found.support)
-    return found.detector, found.label, found.anchor, found.witness, found.slack, rows, shares, found.n_support
