@@ -186,13 +186,11 @@ def test_masks_are_packed():
     assert list(masks.dims) == [model.n_detectors_, 250, 1]
 
 
-@pytest.mark.parametrize("large", [False, True])
-def test_written_whole_or_not_at_all(tmp_path, monkeypatch, large):
+def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
     model = CLASSIFIERS["many classes"]()
     path = tmp_path / "model.onnx"
     proto = to_onnx(model, path=path)
     assert path.read_bytes() == proto.SerializeToString()
-    monkeypatch.setattr(home, "EXTERNAL_FROM", 10 if large else 2**40)
 
     def interrupted(*_args, **_options):
         raise KeyboardInterrupt
@@ -204,13 +202,8 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch, large):
     assert path.read_bytes() == proto.SerializeToString()
 
 
-def test_large_files_keep_their_numbers_beside_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(home, "EXTERNAL_FROM", 10_000)
-    X, y = load_digits(return_X_y=True)
-    model = InterpolatingClassifier(random_state=0).fit(X, y)
-    for _ in range(2):  # the second takes the place of the first
-        to_onnx(model, path=tmp_path / "model.onnx")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["model.onnx", "model.onnx.data"]
-    assert (tmp_path / "model.onnx").stat().st_size < 20_000
-    label = session(tmp_path / "model.onnx").run(["label"], {"X": X})[0]
-    assert label.tolist() == y.tolist()
+def test_files_larger_than_protocol_buffers_read_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(home, "LARGEST_FILE", 10_000)
+    with pytest.raises(ParameterError, match="an ONNX file holds no more than 10,000"):
+        to_onnx(CLASSIFIERS["many classes"](), path=tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())

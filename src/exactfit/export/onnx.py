@@ -11,7 +11,6 @@ import os
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from .plan import Clearest, Counters, DType, Plan, Slack, cast_to, check_dtype, 
 OPSET, IR = 18, 8  # the oldest that have BitwiseAnd (opset 18), and the format that came with it
 GATHER_COST = 24  # measured in onnxruntime (docs/export.md): a gathered number takes as long as so many products
 LONGEST = 32  # weights of a unit that is gathered: a graph has a node for each
-EXTERNAL_FROM = 1_500_000_000  # bytes: a file of Protocol Buffers cannot pass 2^31, and metadata need room
+LARGEST_FILE = 2**31 - 1  # bytes: the most that Protocol Buffers read
 
 
 def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str] | None = None) -> Any:
@@ -47,7 +46,7 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     dtype : {"float64", "float32"}
         In which format the first layer is computed, and the type of ``X`` and ``scores``.
     path : str or path-like, optional
-        Write the graph there, too; beyond 1.5 GB with its numbers in a second file beside it.
+        Write the graph there, too.
 
     Returns
     -------
@@ -59,7 +58,8 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
     Raises
     ------
     ParameterError
-        If the network needs what no runtime has: an activation of your own, integers beyond 2^53.
+        If the network needs what no runtime has: an activation of your own, integers beyond 2^53; or a file of more
+        than 2 GB.
     MissingDependencyError
         If onnx is not installed.
 
@@ -109,19 +109,13 @@ def set_properties(proto: Any, about: dict[str, str]) -> None:
 
 
 def write(proto: Any, path: Path) -> None:
-    """Write a model whole or not at all; beyond 1.5 GB its numbers go to ``<name>.data`` beside it."""
-    import onnx
-
-    if proto.ByteSize() <= EXTERNAL_FROM:
-        write_atomically(path, proto.SerializeToString(), "the graph")
-        return
-    copy = onnx.ModelProto()
-    copy.CopyFrom(proto)  # writing would take the numbers out of the caller's
-    data = path.name + ".data"
-    with TemporaryDirectory(prefix=".exactfit-", dir=path.parent) as aside:
-        onnx.save_model(copy, Path(aside) / path.name, save_as_external_data=True, location=data, size_threshold=1024)
-        for name in (data, path.name):
-            os.replace(Path(aside) / name, path.with_name(name))
+    """Write a model whole or not at all."""
+    if proto.ByteSize() > LARGEST_FILE:
+        raise ParameterError(
+            f"the graph takes {proto.ByteSize():,} bytes, and an ONNX file holds no more than {LARGEST_FILE:,}: "
+            'use hyperplanes="sparse", a smaller width or dtype="float32"'
+        )
+    write_atomically(path, proto.SerializeToString(), "the graph")
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,31 +321,25 @@ class Builder:
 
     @say.register
     def _(self, step: steps.Count, signal: str) -> str:
-        self._type = "float64" if step.whole else self.dtype
-        if step.whole:
-            sums = self.cast(self._counts(step.masks, signal), np.float64)
-        else:
-            sums = self._sums(step.masks, self.cast(signal, self.dtype))
-        signed = sums if step.sign == 1 else self.add("Neg", sums)
-        return str(self.add("Add", signed, self.constant(cast_to(step.bias, self._type))))
+        self._type = "float64"
+        sums = self._counts(step.masks, signal) if step.whole else self._sums(step.masks, signal)
+        bias, sums = self.constant(cast_to(step.bias, "float64")), self.cast(sums, np.float64)
+        return str(self.add("Add" if step.sign == 1 else "Sub", bias, sums))
 
     @say.register
     def _(self, step: Slack, signal: str) -> str:
-        if not len(step.limits):
+        if not len(step.spans):
             return self._lowest(step.n_outputs)
-        heights = self._counts(step.masks, signal) if step.half else self._sums(step.masks, signal)
-        above = self.add("Sub", self.constant(step.limits - step.half), self.cast(heights, np.float64))
-        slack = self.add("Div", above, self.constant(step.spans))
-        if not step.half:
+        slack = self.add("Div", signal, self.constant(step.spans))
+        if step.may_be_zero:
             is_zero = self.add("Equal", slack, self.constant(0.0, np.float64))
             slack = self.add("Where", is_zero, self.constant(-SMALLEST, np.float64), slack)
         # The greatest slack of each output's detectors, side by side; the lowest number for one without any.
-        sizes, parts = step.sizes(), [slack]
-        groups = [size for size in sizes if size]
+        groups, parts = [size for size in step.sizes if size], [slack]
         if len(groups) > 1:
             parts = self.add("Split", slack, self.constant(groups, np.int64), axis=1, outputs=len(groups))
         best = iter([self.add("ReduceMax", part, self.constant([1], np.int64), keepdims=1) for part in parts])
-        columns = [next(best) if size else self._lowest(1) for size in sizes]
+        columns = [next(best) if size else self._lowest(1) for size in step.sizes]
         return columns[0] if len(columns) == 1 else str(self.add("Concat", *columns, axis=1))
 
     def _lowest(self, n: int) -> str:
@@ -368,7 +356,7 @@ class Builder:
         assert isinstance(masks, BitMatrix)  # weights count bits
         if not masks.n_bits:
             return self._everywhere(0.0, masks.n_rows, self.dtype)
-        return str(self.add("MatMul", numbers, self.cast(self._masks(masks), self.dtype)))
+        return str(self.add("MatMul", self.cast(numbers, self.dtype), self.cast(self._masks(masks), self.dtype)))
 
     def _counts(self, masks: Counters, bits: str) -> str:
         """How many masked bits are on, as int32; a product over nothing is undefined in some runtimes."""

@@ -1,7 +1,8 @@
 """What a foreign runtime has to compute: a straight line of steps, from points to labels and scores.
 
-Signals are floating-point numbers in the format of the export, bits after a threshold, or float64 numbers that are
-whole (counts, integer weights). Steps hold numbers only; each runtime has its own way to say them.
+Signals are floating-point numbers in the format of the export, bits after a threshold, or float64 numbers: integers
+(counts, integer weights), and whatever comes after sums of masked numbers. Steps hold numbers only; each runtime has
+its own way to say them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ..certificate.record import GIVEN_ANSWERS
 from ..construct import Construction
 from ..estimators import InterpolatingClassifier
 from ..exceptions import ParameterError
-from ..network import Decoder, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks
+from ..network import Decoder, Dense, Integers, Layer, Masks, Network, WeightedMasks
 from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from ..network.detector_network import DetectorNetwork
@@ -42,14 +43,6 @@ DType = Literal["float64", "float32"]
 SHOWN_ERRORS = 1000  # rows in error that the metadata of an export list
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """(x - mean) / scale, feature by feature, in float64."""
-
-    mean: Floats
-    scale: Floats
-
-
 class Plain(Enum):
     """A step without numbers of its own."""
 
@@ -57,6 +50,14 @@ class Plain(Enum):
     APPEND_SQUARE = "the squared norm as one more feature"
     FIRE = "bits: which numbers are positive"
     RAMP = "negative numbers become zero"
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """(x - mean) / scale, feature by feature, in float64."""
+
+    mean: Floats
+    scale: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +80,9 @@ class SparseAffine:
 
 @dataclass(frozen=True, eq=False)
 class Count:
-    """bias + sign times the number of masked bits that are on, or the sum of their weights, in integers.
+    """bias + sign times the number of masked bits that are on, or the sum of their weights, in float64.
 
-    Where not ``whole``: times the sum of masked numbers, in the format of the export.
+    Where not ``whole``: times the sum of masked numbers, which is added up in the format of the export.
     """
 
     masks: Counters
@@ -92,22 +93,20 @@ class Count:
 
 @dataclass(frozen=True, eq=False)
 class Slack:
-    """Largest relative slack of each output's detectors, (limit - half - height) / span, in float64.
+    """Largest relative slack of each output's detectors, from limit - half - count: never zero, in float64.
 
-    ``owners`` ascend: detector m speaks for output ``owners[m]``. ``half`` is 1/2 for counts; for
-    real values it is 0, and a slack of zero counts as negative. See :mod:`exactfit.network.detector_network`.
+    ``outputs`` ascend: detector m speaks for ``outputs[m]``. See ``DetectorNetwork.class_slack``.
     """
 
-    masks: Counters
-    limits: Floats
     spans: Floats
-    owners: NDArray[np.int64]
+    outputs: NDArray[np.int64]
     n_outputs: int
-    half: float
+    may_be_zero: bool  # of real values; a slack of zero counts as negative
 
+    @property
     def sizes(self) -> list[int]:
-        """Detectors of each output."""
-        return [int(size) for size in np.bincount(self.owners, minlength=self.n_outputs)]
+        """Number of detectors of each output."""
+        return [int(size) for size in np.bincount(self.outputs, minlength=self.n_outputs)]
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ class Clearest:
     one_sided: bool
 
 
-Step = Scale | Plain | Affine | SparseAffine | Count | Slack
+Step = Plain | Scale | Affine | SparseAffine | Count | Slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,16 +153,17 @@ class SwitchPlan:
     about: dict[str, str]
 
 
-# ---- What a user hands over ----------------------------------------------------------------------------
+# ---- Plans of what a user hands over -----------------------------------------------------------------------
 
 
 def plan_of(model: Any, dtype: DType) -> Plan:
-    """What to compute for a fitted classifier, a table's model, a construction or a network."""
+    """Return the plan of a fitted classifier, a table's model, a construction or a network."""
     if isinstance(model, Construction):
         model = model.network
     if isinstance(model, Network):
-        return replace(plan_network(model), about=_about_network(model, dtype))
+        return replace(_plan_of_network(model), about=_about_network(model, dtype))
     if isinstance(model, InterpolatingClassifier):
+        check_is_fitted(model, "network_")
         return _plan_of_classifier(model, dtype)
     if hasattr(model, "encoding_") and hasattr(model, "classifier_"):
         # Columns as numbers, categories as zeros and ones, in the order that the metadata say; scaling is inside.
@@ -181,19 +181,13 @@ def plan_of(model: Any, dtype: DType) -> Plan:
     )
 
 
-def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
-    check_is_fitted(model, "network_")
-    plan = plan_classifier(model.network_, model.classes_, model.exact_in)
-    return replace(plan, about=_about_classifier(model, dtype))
-
-
 def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> SwitchPlan:
-    """The plan of a repaired model, with its ONNX graph if there is one and that is wanted; refuses any other model."""
+    """Return the plan of a repaired model, with its ONNX graph if there is one and that is wanted."""
     check_is_fitted(model, "network_")
     behind = model.repair_.model
 
     def plan(network: Network) -> Plan:
-        found = plan_network(network)
+        found = _plan_of_network(network)
         return replace(found, steps=(Plain.ROUND, *found.steps)) if model.exact_in == "float32" else found
 
     if behind.chain is not None and not (in_onnx and behind.graph is not None):
@@ -208,8 +202,29 @@ def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> Swi
     return SwitchPlan(plan(model.network_.patches), other, behind.classes, _about_classifier(model, dtype))
 
 
+def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
+    """Return the plan of ``predict`` and ``decision_function``."""
+    network = DetectorNetwork.of(model.network_)
+    order = np.argsort(network.outputs, kind="stable")
+    found = network.take(order, network.limits[order])
+    steps: list[Step] = [Plain.ROUND] if model.exact_in == "float32" else []
+    steps += _activated(_step(found.first, 0, False, None)[0], found.activation)
+    counters = found.counters.values if isinstance(found.counters, WeightedMasks) else found.counters.bits
+    steps.append(Count(counters, -1, found.limits.astype(np.float64) - found.half, whole=bool(found.half)))
+    steps.append(Slack(found.spans, found.outputs, len(found.classes), not found.half))
+    head = Clearest(network.decoder.classes, len(model.classes_), network.decoder.kind == "sign")
+    return Plan(network.n_features, tuple(steps), head, model.classes_, _about_classifier(model, dtype))
+
+
+def _plan_of_network(network: Network) -> Plan:
+    """Return the plan of a network as it is: scores are its outputs, the label is what its decoder says."""
+    return Plan(network.n_features, tuple(_steps(network)), network.decoder)
+
+
+# ---- What a reader of the file should know -----------------------------------------------------------------
+
+
 def _about_classifier(model: Any, dtype: DType) -> dict[str, str]:
-    """What a reader of the file should know of a classifier, or of a repaired model."""
     names, certificate = getattr(model, "feature_names_in_", None), model.certificate_.to_dict()
     about = _about_network(model.network_, dtype) | {
         "exactfit.classes": json.dumps(model.classes_.tolist()),
@@ -240,32 +255,13 @@ def proved(certificate: Certificate, dtype: DType) -> str:
     )
 
 
-# ---- Networks and classifiers as steps -----------------------------------------------------------------
-
-
-def plan_network(network: Network) -> Plan:
-    """A network as it is: scores are its outputs, the label is what its decoder says."""
-    return Plan(network.n_features, tuple(_steps(network)), network.decoder)
-
-
-def plan_classifier(network: Network, classes: NDArray[Any], exact_in: str | None) -> Plan:
-    """A classifier over a network of the paper's form: scores and labels of ``decision_function`` and ``predict``."""
-    found = DetectorNetwork.of(network)
-    order = np.argsort(found.outputs, kind="stable")
-    found = found.take(order, found.limits[order])
-    steps: list[Step] = [Plain.ROUND] if exact_in == "float32" else []
-    steps += _activated(_affine(found.first), found.activation)
-    limits = found.limits.astype(np.float64)
-    weights = found.counters.values if isinstance(found.counters, WeightedMasks) else found.counters.bits
-    steps.append(Slack(weights, limits, found.spans, found.outputs, len(found.classes), found.half))
-    head = Clearest(network.decoder.classes, len(classes), network.decoder.kind == "sign")
-    return Plan(network.n_features, tuple(steps), head, classes)
+# ---- Layers as steps ---------------------------------------------------------------------------------------
 
 
 def _steps(network: Network) -> Iterator[Step]:
     if network.input_map == "append_squared_norm":
         yield Plain.APPEND_SQUARE
-    reach: int | None = None  # what whole numbers come in are at most, None if they are not whole
+    reach: int | None = None  # what integers come in are at most, None if they are no integers
     bits = False
     for index, layer in enumerate(network.layers):
         step, reach = _step(layer, index, bits, reach)
@@ -275,30 +271,24 @@ def _steps(network: Network) -> Iterator[Step]:
 
 
 def _step(layer: Layer, index: int, bits: bool, reach: int | None) -> tuple[Step, int | None]:
-    """A layer without its activation, and how large the whole numbers can be that it gives."""
+    """Return a layer without its activation, and how large the integers can be that it gives."""
     weights = layer.weights
     if isinstance(weights, Masks):
-        if not bits:
-            return Count(weights.bits, weights.sign, layer.bias, whole=False), None
-        return Count(weights.bits, weights.sign, layer.bias), _sum_of(np.ones((1, weights.shape[1])), layer.bias, 1)
+        reach = _largest_sum(np.ones((1, weights.shape[1])), layer.bias, 1) if bits else None
+        return Count(weights.bits, weights.sign, layer.bias, whole=bits), reach
     if isinstance(weights, WeightedMasks):
-        reach = _sum_of(weights.values, layer.bias, 1)
         if bits:
-            return Count(weights.values, weights.sign, layer.bias), reach
+            return Count(weights.values, weights.sign, layer.bias), _largest_sum(weights.values, layer.bias, 1)
         return Affine(weights.sign * weights.values.astype(np.float64), layer.bias.astype(np.float64)), None
     if isinstance(weights, Integers):
         _refuse_beyond(index, [*weights.values.flat, *layer.bias.flat])
         if reach is not None:
-            reach = _sum_of(weights.values, layer.bias, reach)
+            reach = _largest_sum(weights.values, layer.bias, reach)
             _refuse_beyond(index, [reach])
         return Affine(weights.values.astype(np.float64), layer.bias.astype(np.float64), whole=True), reach
-    return _affine(layer), None
-
-
-def _affine(layer: Layer) -> Affine | SparseAffine:
-    weights = layer.weights
-    assert isinstance(weights, Dense | Sparse)
-    return Affine(weights.values, layer.bias) if isinstance(weights, Dense) else SparseAffine(weights.rows, layer.bias)
+    return (Affine if isinstance(weights, Dense) else SparseAffine)(
+        weights.values if isinstance(weights, Dense) else weights.rows, layer.bias
+    ), None
 
 
 def _activated(step: Step, activation: Activation | None) -> list[Step]:
@@ -315,8 +305,8 @@ def _activated(step: Step, activation: Activation | None) -> list[Step]:
     return [step, Plain.FIRE if activation.is_threshold else Plain.RAMP]
 
 
-def _sum_of(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None:
-    """The largest sum of whole numbers up to ``reach``; None if a bias is not whole."""
+def _largest_sum(weights: NDArray[Any], bias: NDArray[Any], reach: int) -> int | None:
+    """Return a bound on sums of integers up to ``reach``; None if a bias is no integer."""
     if bias.dtype.kind not in "iuO":
         return None
     sizes = [reach * sum(abs(int(weight)) for weight in row) for row in weights]
@@ -331,6 +321,9 @@ def _refuse_beyond(index: int, values: list[Any]) -> None:
         )
 
 
+# ---- Numbers and labels as runtimes hold them --------------------------------------------------------------
+
+
 def check_dtype(dtype: Any) -> DType:
     """Refuse anything but the two formats."""
     if not isinstance(dtype, str) or dtype not in get_args(DType):
@@ -339,7 +332,7 @@ def check_dtype(dtype: Any) -> DType:
 
 
 def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
-    """Numbers in the format of an export; refuse those that overflow it."""
+    """Return numbers in the format of an export; refuse those that overflow it."""
     with np.errstate(over="ignore"):
         cast = np.ascontiguousarray(values, dtype=dtype)
     if not np.isfinite(cast).all():
@@ -348,7 +341,7 @@ def cast_to(values: NDArray[Any], dtype: DType) -> NDArray[Any]:
 
 
 def numbers_or_text(classes: NDArray[Any], otherwise: str) -> NDArray[Any]:
-    """Labels as runtimes can hold them: numbers and bools in native byte order, or an object array of strings.
+    """Return labels as numbers and bools in native byte order, or as an object array of strings.
 
     ``otherwise`` is how the message begins for any others.
     """

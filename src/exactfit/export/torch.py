@@ -90,10 +90,10 @@ class Exported(Module):  # type: ignore[misc]
         self.about = dict(plan.about)
         self.dtype = getattr(torch, dtype)
         self.input_dtype = torch.float64 if plan.is_scaled else self.dtype
-        self.steps = nn.Sequential(*(_module(step, dtype) for step in plan.steps))
+        self.steps = nn.Sequential(*(MODULES[type(step)](step, dtype) for step in plan.steps))
         self.head = _Clearest(plan.head) if isinstance(plan.head, steps.Clearest) else _Decoded(plan.head)
         self.classes = [] if plan.classes is None else plan.classes.tolist()
-        _buffer(self, "labels", _as_numbers(plan.classes))
+        _buffers(self, labels=_as_numbers(plan.classes))
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         """Labels and scores of every row of x."""
@@ -112,7 +112,7 @@ class Overruled(Module):  # type: ignore[misc]
             raise ParameterError("the model is an ONNX graph of operations that are no chain of layers: export to ONNX")
         self.about, self.classes = dict(plan.about), plan.classes.tolist()
         self.patches, self.model = Exported(plan.patches, dtype), Exported(plan.model, dtype)
-        _buffer(self, "labels", _as_numbers(plan.classes))
+        _buffers(self, labels=_as_numbers(plan.classes))
 
     def forward(self, x: Any) -> tuple[Any, Any]:
         """Labels and scores of every row of x."""
@@ -131,37 +131,39 @@ def _as_numbers(classes: NDArray[Any] | None) -> NDArray[Any] | None:
     return None if labels is None or labels.dtype == object else labels
 
 
-def _buffer(module: Any, name: str, values: NDArray[Any] | None) -> None:
-    module.register_buffer(name, None if values is None else torch.from_numpy(np.array(values)))
+def _buffers(module: Any, **arrays: NDArray[Any] | None) -> None:
+    for name, values in arrays.items():
+        module.register_buffer(name, None if values is None else torch.from_numpy(np.array(values)))
 
 
-class _Scaled(Module):  # type: ignore[misc]
+class _Plain(Module):  # type: ignore[misc]
+    def __init__(self, step: steps.Plain, _: DType) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, x: Any) -> Any:
+        if self.step is steps.Plain.ROUND:
+            return x.to(torch.float32).to(x.dtype)
+        if self.step is steps.Plain.APPEND_SQUARE:
+            return torch.cat([x, (x * x).sum(dim=1, keepdim=True)], dim=1)
+        return x > 0 if self.step is steps.Plain.FIRE else x.clamp(min=0)
+
+
+class _Scale(Module):  # type: ignore[misc]
     def __init__(self, step: steps.Scale, dtype: DType) -> None:
         super().__init__()
         self.dtype = getattr(torch, dtype)
-        _buffer(self, "mean", step.mean)
-        _buffer(self, "scale", step.scale)
+        _buffers(self, mean=step.mean, scale=step.scale)
 
     def forward(self, x: Any) -> Any:
         return ((x - self.mean) / self.scale).to(self.dtype)
-
-
-class _Rounded(Module):  # type: ignore[misc]
-    def forward(self, x: Any) -> Any:
-        return x.to(torch.float32).to(x.dtype)
-
-
-class _Squared(Module):  # type: ignore[misc]
-    def forward(self, x: Any) -> Any:
-        return torch.cat([x, (x * x).sum(dim=1, keepdim=True)], dim=1)
 
 
 class _Affine(Module):  # type: ignore[misc]
     def __init__(self, step: steps.Affine, dtype: DType) -> None:
         super().__init__()
         form: DType = "float64" if step.whole else dtype
-        _buffer(self, "weights", cast_to(step.weights, form))
-        _buffer(self, "bias", cast_to(step.bias, form))
+        _buffers(self, weights=cast_to(step.weights, form), bias=cast_to(step.bias, form))
 
     def forward(self, x: Any) -> Any:
         return torch.nn.functional.linear(x.to(self.weights.dtype), self.weights, self.bias)
@@ -175,14 +177,12 @@ class _SparseAffine(Module):  # type: ignore[misc]
         self.fires, self.dtype, weights = step.fires, getattr(torch, dtype), step.weights
         is_full = 2 * np.diff(weights.indptr) > weights.shape[1]
         few, full, bias = weights[~is_full], weights[is_full], cast_to(step.bias, dtype)[:, None]
-        _buffer(self, "features", few.indices.astype(np.int32))
-        _buffer(self, "starts", few.indptr[:-1].astype(np.int32))
-        _buffer(self, "weights", cast_to(few.data, dtype))
-        _buffer(self, "matrix", cast_to(full.toarray(), dtype) if is_full.any() else None)
+        _buffers(self, features=few.indices.astype(np.int32), starts=few.indptr[:-1].astype(np.int32))
+        _buffers(self, weights=cast_to(few.data, dtype))
+        _buffers(self, matrix=cast_to(full.toarray(), dtype) if is_full.any() else None)
         # Units in the order in which they are computed, and where each of them is then.
         order = np.argsort(is_full, kind="stable")
-        _buffer(self, "bias", bias[order])
-        _buffer(self, "places", np.argsort(order).astype(np.int32) if is_full.any() else None)
+        _buffers(self, bias=bias[order], places=np.argsort(order).astype(np.int32) if is_full.any() else None)
 
     def forward(self, x: Any) -> Any:
         # Features first: one of them is then a line of numbers, one for each point.
@@ -199,82 +199,65 @@ class _SparseAffine(Module):  # type: ignore[misc]
         return (out if self.places is None else out.index_select(0, self.places)).t().contiguous()
 
 
-class _Masked(Module):  # type: ignore[misc]
-    """Sums of masked numbers; masks as int8, which is an eighth of what float64 would take."""
-
-    def __init__(self, masks: steps.Counters, dtype: DType, whole: bool) -> None:
-        super().__init__()
-        numbers = masks if isinstance(masks, np.ndarray) else masks.to_bool().astype(np.int8)
-        largest = int(np.abs(numbers.astype(np.int64)).sum(axis=1).max(initial=0))
-        short = dtype == "float32" and (not whole or largest < EXACT_FLOAT32_COUNTS)
-        self.dtype = torch.float32 if short else torch.float64
-        _buffer(self, "masks", numbers)
-
-    def forward(self, x: Any) -> Any:
-        return torch.nn.functional.linear(x.to(self.dtype), self.masks.to(self.dtype))
-
-
-class _Biased(Module):  # type: ignore[misc]
-    """bias + sign * sums; whole numbers in float64."""
-
+class _Count(Module):  # type: ignore[misc]
     def __init__(self, step: steps.Count, dtype: DType) -> None:
         super().__init__()
-        self.sign, self.sums = step.sign, _Masked(step.masks, dtype, step.whole)
-        _buffer(self, "bias", cast_to(step.bias, "float64" if step.whole else dtype))
+        # Masks as int8: an eighth of what float64 would take. Sums in float32 where that holds all of them exactly.
+        masks = step.masks if isinstance(step.masks, np.ndarray) else step.masks.to_bool().astype(np.int8)
+        largest = int(np.abs(masks.astype(np.int64)).sum(axis=1).max(initial=0))
+        short = dtype == "float32" and (not step.whole or largest < EXACT_FLOAT32_COUNTS)
+        self.sign, self.dtype = step.sign, torch.float32 if short else torch.float64
+        _buffers(self, masks=masks, bias=cast_to(step.bias, "float64"))
 
     def forward(self, x: Any) -> Any:
-        return self.bias + self.sign * self.sums(x).to(self.bias.dtype)
-
-
-class _Fired(Module):  # type: ignore[misc]
-    def forward(self, x: Any) -> Any:
-        return x > 0
+        sums = torch.nn.functional.linear(x.to(self.dtype), self.masks.to(self.dtype))
+        return self.bias + self.sign * sums.to(torch.float64)
 
 
 class _Slack(Module):  # type: ignore[misc]
-    def __init__(self, step: steps.Slack, dtype: DType) -> None:
+    def __init__(self, step: steps.Slack, _: DType) -> None:
         super().__init__()
-        self.sizes, self.half = step.sizes(), step.half
-        self.heights = _Masked(step.masks, dtype, whole=bool(step.half))
-        _buffer(self, "limits", step.limits)
-        _buffer(self, "spans", step.spans)
+        self.sizes, self.may_be_zero = step.sizes, step.may_be_zero
+        _buffers(self, spans=step.spans)
 
     def forward(self, x: Any) -> Any:
-        slack = (self.limits - self.half - self.heights(x).to(torch.float64)) / self.spans
-        if not self.half:
+        slack = x / self.spans
+        if self.may_be_zero:
             slack = torch.where(slack == 0.0, -SMALLEST, slack)
-        lowest = torch.full_like(x[:, :1], LOWEST, dtype=torch.float64)
+        lowest = slack.new_full((x.shape[0], 1), LOWEST)
         parts = torch.split(slack, self.sizes, dim=1)
         return torch.cat([part.amax(dim=1, keepdim=True) if part.shape[1] else lowest for part in parts], dim=1)
+
+
+MODULES: dict[type, Any] = {
+    steps.Plain: _Plain, steps.Scale: _Scale, steps.Affine: _Affine, steps.SparseAffine: _SparseAffine,
+    steps.Count: _Count, steps.Slack: _Slack,
+}  # fmt: skip
 
 
 class _Clearest(Module):  # type: ignore[misc]
     def __init__(self, head: steps.Clearest) -> None:
         super().__init__()
-        self.outputs, self.n_classes, self.one_sided = head.outputs, head.n_classes, head.one_sided
+        self.head = head
 
     def forward(self, slack: Any) -> tuple[Any, Any]:
-        if self.n_classes == 2:
-            scores = self._two_classes(slack)
+        outputs, n_classes = self.head.outputs, self.head.n_classes
+        if n_classes == 2:
+            first = slack[:, 0]
+            scores = slack[:, 1] - first if not self.head.one_sided else first if outputs[0] == 1 else -first
             return (scores > 0).to(torch.int64), scores
         lowest = torch.full_like(slack[:, :1], LOWEST)
-        places = {code: place for place, code in enumerate(self.outputs)}
-        columns = [slack[:, places[k]].unsqueeze(1) if k in places else lowest for k in range(self.n_classes)]
+        places = {code: place for place, code in enumerate(outputs)}
+        columns = [slack[:, places[k]].unsqueeze(1) if k in places else lowest for k in range(n_classes)]
         scores = torch.cat(columns, dim=1)
         return scores.argmax(dim=1), scores
-
-    def _two_classes(self, slack: Any) -> Any:
-        if self.one_sided:
-            return slack[:, 0] if self.outputs[0] == 1 else -slack[:, 0]
-        return slack[:, 1] - slack[:, 0]
 
 
 class _Decoded(Module):  # type: ignore[misc]
     def __init__(self, decoder: Decoder) -> None:
         super().__init__()
         self.kind = decoder.kind
-        _buffer(self, "classes", np.array(decoder.classes, dtype=np.int64))
-        _buffer(self, "levels", np.array(decoder.levels, dtype=np.float64))
+        _buffers(self, classes=np.array(decoder.classes), levels=np.array(decoder.levels, dtype=np.float64))
 
     def forward(self, outputs: Any) -> tuple[Any, Any]:
         outputs = outputs.to(torch.float64)
@@ -287,16 +270,3 @@ class _Decoded(Module):  # type: ignore[misc]
         claims = (outputs > 0).to(torch.int64)
         found = self.classes[claims.argmax(dim=1)]
         return torch.where(claims.sum(dim=1) == 1, found, -1), outputs
-
-
-def _module(step: steps.Step, dtype: DType) -> Any:
-    """The module for a step."""
-    if isinstance(step, steps.Plain):
-        names = steps.Plain
-        plain = {names.ROUND: _Rounded, names.APPEND_SQUARE: _Squared, names.FIRE: _Fired, names.RAMP: nn.ReLU}
-        return plain[step]()
-    made = {
-        steps.Affine: _Affine, steps.SparseAffine: _SparseAffine, steps.Count: _Biased, steps.Slack: _Slack,
-        steps.Scale: _Scaled,
-    }  # fmt: skip
-    return made[type(step)](step, dtype)
