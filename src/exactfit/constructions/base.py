@@ -17,7 +17,7 @@ from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import Hyperplanes
 from ..data import Codes, Floats, Labelled, Matrix, Rows, distinct_rows, refuse_conflicts
 from ..data.matrices import dense_rows
-from ..exceptions import AssumptionError, ParameterError
+from ..exceptions import AssumptionError, ParameterError, TooLargeError
 from ..network import Decoder, Dense, Layer, Network
 from ..outcome import Outcome
 
@@ -147,6 +147,15 @@ def refuse_large_norms(points: DistinctPoints) -> None:
         wrong = ~np.isfinite(4 * (points.X * points.X).sum(axis=1))
     if wrong.any():
         raise AssumptionError("that squared norms are finite in float64", points.rows[wrong], REMEDY)
+
+
+def refuse_too_large(needed: int, memory_limit: int, what: str) -> None:
+    """Raise :class:`TooLargeError` if weights need more bytes than an option allows."""
+    if needed > memory_limit:
+        raise TooLargeError(
+            f"{what} need {needed:,} bytes of weights: raise memory_limit={memory_limit:,}, or use a construction that "
+            "grows less"
+        )
 
 
 def claim_output(classes: Codes, signs: Floats, base: int, n_classes: int) -> tuple[Layer, Decoder]:

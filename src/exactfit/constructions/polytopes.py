@@ -32,12 +32,12 @@ from ..construct.hyperplanes import ORDER, stream
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64
 from ..data.matrices import row_tiles
-from ..exceptions import AssumptionError, TooLargeError
+from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation
 from ..network.bits import BitMatrix
 from ..network.detector_network import output_layer
-from .base import APART, REMEDY, DistinctPoints, Published, refuse_large_norms
+from .base import APART, REMEDY, DistinctPoints, Published, refuse_large_norms, refuse_too_large
 
 BATCH, TILE_ROWS = 32, 512
 
@@ -91,11 +91,7 @@ class PolytopeCover(Published):
             for polytope in search.cover(stream(root, ORDER, code).permutation(len(search.inside))):
                 found.append(polytope)
                 needed += polytope.normals.nbytes
-                if needed > self.memory_limit:
-                    raise TooLargeError(
-                        f"the faces of {len(found)} polytopes need {needed:,} bytes, and not all points are held "
-                        f"yet: raise memory_limit={self.memory_limit:,}, or use a construction of fewer units"
-                    )
+                refuse_too_large(needed, self.memory_limit, f"the faces of {len(found)} polytopes")
         # Faces, then a detector of limit 1 (ReLU: 1/2) for each polytope.
         s = as_activation(self.activation)
         codes, normals, offsets, anchors, coverage = zip(*found, strict=True)

@@ -47,13 +47,13 @@ from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Rows, choose_targets
 from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
-from ..exceptions import AssumptionError, TooLargeError
+from ..exceptions import AssumptionError
 from ..geometry.ball_covers import Balls, Cover, cover_by_balls, reaching
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD
 from ..network.bits import BitMatrix
 from ..network.detector_network import output_layer
-from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms
+from .base import APART, REMEDY, DistinctPoints, Published, claim_output, refuse_large_norms, refuse_too_large
 
 ANCHORS_AT_ONCE, TILE_ROWS = 64, 2048
 GREEDY_MEMORY = 2**28  # bytes for the coverage rows of a class; of a larger one candidates come in pools
@@ -204,24 +204,17 @@ class CondensedNeighbour(Published):
                 raise AssumptionError(APART, np.sort(points.rows[[point, nearest]]), REMEDY)
             prototypes.append(point)
             if len(prototypes) % 16 == 0:
-                self._refuse_too_large(points, prototypes)
+                counts = np.bincount(y[prototypes]).tolist()
+                bisectors, inner = sum(a * b for a, b in combinations(counts, 2)), sum(counts) - max(counts)
+                outputs = 1 if points.n_classes == 2 else points.n_classes
+                n_weights = bisectors * (X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1)
+                refuse_too_large(8 * n_weights, self.memory_limit, f"{len(prototypes)} prototypes")
             squares = norms - 2 * (X @ X[point]) + norms[point]
             squares[point] = 0.0
             own = np.where(same, np.minimum(own, squares), own)
             other = np.where(same, other, np.minimum(other, squares))
         chosen = np.array(prototypes, dtype=np.int64)
         return _bisectors(points, chosen), Trace(anchors=points.rows[chosen], detector_classes=y[chosen])
-
-    def _refuse_too_large(self, points: DistinctPoints, prototypes: list[int]) -> None:
-        counts = np.bincount(points.y[prototypes]).tolist()
-        bisectors, inner = sum(a * b for a, b in combinations(counts, 2)), sum(counts) - max(counts)
-        outputs = 1 if points.n_classes == 2 else points.n_classes
-        needed = 8 * (bisectors * (points.X.shape[1] + 1) + inner * (bisectors + 1) + outputs * (inner + 1))
-        if needed > self.memory_limit:
-            raise TooLargeError(
-                f"{len(prototypes)} prototypes need {needed:,} bytes of weights: raise "
-                f"memory_limit={self.memory_limit:,}, or use a construction that grows less than quadratically"
-            )
 
 
 def _bisectors(points: DistinctPoints, chosen: Rows) -> Network:

@@ -43,7 +43,7 @@ from ..data.matrices import row_tiles
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU
-from .base import APART, REMEDY, DistinctPoints, Published, nearest_level, refuse_large_norms, verified
+from .base import APART, REMEDY, DistinctPoints, Published, nearest_level, refuse_large_norms
 
 FIRST_WIDTH, MODEST_WIDTH = 8, 2048
 RIDGE = 1e-9  # times the number of points: keeps the quadratic problem regular without moving its answer visibly
@@ -97,7 +97,7 @@ class RandomFeatures(Published):
             network = Network((*hidden, Layer(Dense(weights), bias, None)), decoder)
             unsure = _unsure(network, points.X, signs)
             if not unsure.any():
-                return verified(network, points), Trace(n_drawn=self.layers * width)
+                return network, Trace(n_drawn=self.layers * width)
             width *= 2
         raise AssumptionError(
             "that after random layers a hyperplane separates the classes, by more than rounding errors,",
@@ -169,7 +169,7 @@ def _unsure(network: Network, X: Floats, signs: Floats) -> NDArray[np.bool_]:
         rel_error = 1.01 * (weights.shape[1] + 3) * U64
         errors = errors @ weights.T + rel_error * ((np.abs(values) + errors) @ weights.T + np.abs(layer.bias))
         values = np.asarray(layer(values))
-    return np.asarray((signs.T * values <= 4 * errors).any(axis=1))
+    return np.asarray(~(signs.T * values > 4 * errors).all(axis=1))
 
 
 @dataclass(frozen=True)

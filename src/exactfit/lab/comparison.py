@@ -219,7 +219,7 @@ class Comparison:
         return [f"{row.name}: {row.reason}" for row in self.rows if row.reason]
 
     def _winners(self) -> list[str]:
-        """The first among the certified networks."""
+        """Name the first among the certified networks."""
         lines = []
         if (smallest := self.smallest) is not None:
             lines.append(f"smallest certified network: {smallest.name}, {short_count(smallest.total_bits)} bits")
@@ -254,7 +254,7 @@ class Comparison:
         return {**plain, "missing": list(self.missing), "rows": [row.to_dict() for row in self.rows]}
 
     def to_frame(self) -> Any:
-        """A pandas frame, one line for each row, indexed by name."""
+        """Return a pandas frame, one line for each row, indexed by name."""
         columns = {field.name: [getattr(row, field.name) for row in self.rows] for field in fields(Row)}
         return as_frame(columns).set_index("name")
 

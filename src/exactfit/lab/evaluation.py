@@ -107,7 +107,7 @@ class Standing:
         options: dict[str, Any] | None,
         n_settings: int = 1,
     ) -> Standing:
-        """The means of what was found on some folds, beside what the model as given reached there."""
+        """Average scores over folds, beside those of the model as given on the same folds."""
         own, base = (np.array([one["accuracy"] for one in some], dtype=np.float64) for some in (found, given))
         low, high = interval(own, n_folds)
         there: dict[str, Any] = {name: [one[name] for one in found if one[name] is not None] for name in METRICS}
@@ -204,7 +204,7 @@ class Evaluation:
         return plain | more | {"standings": [asdict(one) for one in self.standings]}
 
     def to_frame(self) -> Any:
-        """A pandas frame, one line for each classifier, indexed by name."""
+        """Return a pandas frame, one line for each classifier, indexed by name."""
         names = [field.name for field in fields(Standing)]
         return as_frame({name: [getattr(one, name) for one in self.standings] for name in names}).set_index("name")
 
@@ -306,7 +306,7 @@ def evaluate(
     n_folds = check_integer("n_folds", n_folds, at_least=2)
     n_repeats = check_integer("n_repeats", n_repeats, at_least=1)
     limit = math.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0)
-    contenders = _contenders(_asked(model.classifier if isinstance(model, TableModel) else model), random_state)
+    contenders = _contenders(model.classifier if isinstance(model, TableModel) else model, random_state)
     line, scale = OF_ARRAYS, None
     if isinstance(X, Table):
         # Each fold makes points of the rows anew.
@@ -361,39 +361,34 @@ def evaluate(
     return Evaluation(standings, len(data), len(data.classes), ended, missing, line)
 
 
-def _asked(model: Any) -> Facts:
-    """Options asked about, with the majority's label for equal points."""
+def _contenders(model: Any, random_state: int) -> Facts:
+    """Return the model as given, the usual classifiers, and the model with one setting changed."""
     if isinstance(model, InterpolatingClassifier):
         model = _changed(model)
     if model is not None and not isinstance(model, Mapping):
         raise ParameterError(f"evaluate takes an InterpolatingClassifier or options of one, got {type(model).__name__}")
-    options = {"conflicts": "majority", **dict(model or {})}
-    unknown = options.keys() - InterpolatingClassifier().get_params().keys()
+    # A fold may part equal points with different labels, so by default none of them ends the evaluation.
+    given: Facts = {"random_state": random_state, "conflicts": "majority", **dict(model or {})}
+    unknown = given.keys() - InterpolatingClassifier().get_params().keys()
     if unknown:
         raise ParameterError(f"InterpolatingClassifier has no option {sorted(unknown)[0]!r}")
-    return options
+    own, new = InterpolatingClassifier(**given), dict[str, Any]()
+    Options.of(own)
+    for name, more in SETTINGS.items():
+        changed = InterpolatingClassifier(**given | more)
+        with suppress(ParameterError):  # a setting that does not go with the other options
+            Options.of(changed)
+            if _changed(changed) != _changed(own):
+                new[name] = changed
+    return {GIVEN: own} | usual_classifiers(random_state) | new
 
 
 def _changed(model: InterpolatingClassifier) -> Facts:
-    """Options of a model that are not defaults, as Python prints and reads them."""
+    """Return the options of a model that are not defaults, as Python prints and reads them."""
     defaults = InterpolatingClassifier().get_params()
     given = {name: value for name, value in model.get_params().items() if repr(value) != repr(defaults[name])}
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {name: value for name, value in plain.items() if name != "random_state" or isinstance(value, int)}
-
-
-def _contenders(given: Facts, random_state: int) -> Facts:
-    """The model as given, the usual classifiers, and the model with one setting changed."""
-    given, new = {"random_state": random_state, **given}, dict[str, Any]()
-    own = InterpolatingClassifier(**given)
-    Options.of(own)
-    for name, more in SETTINGS.items():
-        model = InterpolatingClassifier(**given | more)
-        with suppress(ParameterError):  # a setting that does not go with the other options
-            Options.of(model)
-            if _changed(model) != _changed(own):
-                new[name] = model
-    return {GIVEN: own} | usual_classifiers(random_state) | new
 
 
 @dataclass(frozen=True, eq=False)
