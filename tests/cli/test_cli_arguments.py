@@ -16,7 +16,7 @@ import exactfit
 from exactfit import InterpolatingClassifier
 from exactfit.cli import ExitCode, main
 from exactfit.cli.arguments import Estimator
-from exactfit.options import ACTIVATIONS, CONFLICTS, DETECTORS, PAPER, SAMPLERS, Options
+from exactfit.options import CONFLICTS, DETECTORS, PAPER, SAMPLERS, Options
 
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
@@ -41,7 +41,7 @@ def test_the_shell_has_all_options_of_the_record() -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("hyperplanes", SAMPLERS), ("detectors", DETECTORS), ("activation", ACTIVATIONS), ("conflicts", CONFLICTS)],
+    [("hyperplanes", SAMPLERS), ("detectors", DETECTORS), ("conflicts", CONFLICTS)],
 )
 def test_the_shell_offers_the_words_that_the_library_takes(name: str, words: tuple[str, ...]) -> None:
     kind = get_type_hints(Estimator)[name]

@@ -55,7 +55,7 @@ def test_what_does_not_work_there_says_so(data, capsys) -> None:
         ([data / "parts", *dask, "--scale", "none", "--categorical", "a"], "numeric columns only"),
         ([data / "parts", "-o", data / "model"], "only exactfit fit --backend dask takes folders"),
         ([data / "all.parquet", "-o", data / "model", "--scheduler", "tcp://a:1"], "goes with --backend dask"),
-        ([data / "all.parquet", "-o", data / "model", "--backend", "ray"], "one of local, dask"),
+        ([data / "all.parquet", "-o", data / "model", "--backend", "ray"], "is not one of 'local', 'dask'"),
     ]:
         assert fit(*arguments) != 0
         assert says in " ".join(capsys.readouterr().err.split())

@@ -219,28 +219,6 @@ def test_lines_of_other_lengths_take_the_slow_way_whatever_is_text(block: bytes)
     assert text.plain_numbers(block, ",", 2, text={1}) is None
 
 
-def test_reading_tells_how_far_it_is(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "BLOCK_BYTES", 8)
-    monkeypatch.setattr(text, "SMALL_TEXT", 0)
-    monkeypatch.setattr(text, "BATCH_CELLS", 2)
-    content = b"a,b\n" + b"1,2\n" * 6 + b"1,x\n" * 6
-    told: list[tuple[str, int, int | None]] = []
-    with pytest.raises(DataError):
-        text.read_text(io.BytesIO(content), "t.csv", ReadOptions(","), _all_columns, lambda *tell: told.append(tell))
-    text.read_text(
-        io.BytesIO(b"a\n" + b"5\n" * 20 + b"\n6\n"),
-        "t.csv",
-        ReadOptions(","),
-        _all_columns,
-        lambda *tell: told.append(tell),
-    )
-    assert {what for what, _, _ in told} == {"reading t.csv"}
-    assert {total for _, _, total in told} == {len(content), 45}
-    done = [done for _, done, total in told if total == 45]
-    assert done == sorted(done)
-    assert done[-1] == 45
-
-
 def test_decimal_commas_are_found_with_the_separator_and_told(path: Path) -> None:
     table = table_of(path, "a;b;y\n1,5;2;p\n-2,25;3;q\n", label="y")
     assert cells(table) == {"a": [1.5, -2.25], "b": [2.0, 3.0]}

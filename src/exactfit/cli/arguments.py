@@ -94,7 +94,6 @@ ModelFile = Annotated[Path, argument("A file that exactfit fit wrote.", metavar=
 Json = Annotated[bool, option("Print JSON, for programs.", "--json")]
 Jobs = Annotated[int | None, option("Threads; -1 for all cores. Changes no result.", "--jobs", "-j")]
 Seed = Annotated[int | None, option("Same seed, same result; another one each time by default.", min=0)]
-Force = Annotated[bool, option("Replace the file if it exists.", "--force", "-f")]
 Drop = Annotated[list[str] | None, option("A column to leave out; may be repeated.", metavar="NAME")]
 MaxBias = Annotated[
     str, option("Largest bias: radius (of the data), or a number.", callback=number_or(float, "radius"))
@@ -104,16 +103,22 @@ Conflicts = Annotated[Literal["raise", "majority"], option("What to do with equa
 
 @dataclass(frozen=True)
 class Output:
-    """Where data go, if not to standard output; checked before any work is done."""
+    """File to write, in place of standard output where that will do; checked before any work is done."""
 
-    output: Annotated[Path | None, option("A file, in place of standard output.", "--output", "-o", dir_okay=False)] = (
-        None
-    )
-    force: Force = False
+    output: Annotated[Path | None, option("The file to write.", "--output", "-o", dir_okay=False)] = None
+    force: Annotated[bool, option("Replace the file if it exists.", "--force", "-f")] = False
 
     def __post_init__(self) -> None:
         if self.output is not None:
             refuse_existing(self.output, self.force)
+
+    def required(self, what: str, ending: str = "") -> Path:
+        """Return the file, where standard output will not do; refuse a name without its ending."""
+        if self.output is None:
+            raise ParameterError(f"say where {what} goes: --output FILE (-o FILE)")
+        if self.output.suffix != (ending or self.output.suffix):
+            raise ParameterError(f"{what} needs a name that ends in {ending}, not {self.output.name!r}")
+        return self.output
 
     def write(self, text: str, what: str) -> None:
         """Print the text, or write the file."""
@@ -122,22 +127,6 @@ class Output:
             typer.echo(text, nl=False)
         else:
             write_file(self.output, text.encode(), what)
-
-
-@dataclass(frozen=True)
-class NewFile:
-    """A file that a command must write; checked before any work is done."""
-
-    output: Annotated[Path, option("The file to write.", "--output", "-o", dir_okay=False)]
-    force: Force = False
-
-    def __post_init__(self) -> None:
-        refuse_existing(self.output, self.force)
-
-    def refuse_all_but_onnx(self, what: str) -> None:
-        """Refuse a name that is not one of an ONNX file."""
-        if self.output.suffix != ".onnx":
-            raise ParameterError(f"{what} are ONNX files: give a name that ends in .onnx, not {self.output.name!r}")
 
 
 @dataclass(frozen=True)
@@ -199,14 +188,13 @@ class TableSource:
     ] = None
 
     def form(self) -> ReadOptions:
-        """As the library takes it; progress is for people at a terminal."""
+        """Return it as the library takes it."""
         from ..tables import ReadOptions
 
         if self.data.is_dir():
             raise ParameterError(f"{self.data} is a folder: only exactfit fit --backend dask takes folders of Parquet")
         return ReadOptions(
-            self.separator, not self.no_header, self.missing, show_progress(), self.decimal,
-            tuple(self.missing_values or ()),
+            self.separator, not self.no_header, self.missing, self.decimal, tuple(self.missing_values or ())
         )  # fmt: skip
 
     def flags(self) -> list[str]:
@@ -386,19 +374,3 @@ def as_flags(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]
             for one in value if isinstance(value, list) else [value]:
                 flags += [f"--{flag}", ",".join(map(str, one)) if isinstance(one, tuple) else str(one)]
     return flags
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Where a fit runs."""
-
-    backend: Annotated[
-        Literal["local", "dask"], option("dask takes Parquet of numeric columns, in chunks of any size.")
-    ] = "local"
-    scheduler: Annotated[
-        str | None, option("Address of a Dask scheduler, with --backend dask; without it, this machine.")
-    ] = None
-
-    def __post_init__(self) -> None:
-        if self.scheduler is not None and self.backend != "dask":
-            raise ParameterError("--scheduler goes with --backend dask")

@@ -17,7 +17,7 @@ from .arguments import (
     Jobs,
     Json,
     LabelledSource,
-    NewFile,
+    Output,
     Report,
     Seed,
     TableSource,
@@ -26,15 +26,12 @@ from .arguments import (
     option,
     readable,
 )
-from .output import json_text, notify, print_certificate, print_json, print_rows, show_progress
+from .output import json_text, notify, print_certificate, print_json, show_progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..suspects import Suspects
     from ..tables import Table
-
-OnnxFile = Annotated[Path, argument("An ONNX model.", metavar="MODEL", **EXISTING)]
 
 
 @dataclass(frozen=True)
@@ -68,38 +65,34 @@ class RepairInputs(TableSource):
         return tables, np.concatenate([encoding.encode(table) for table in tables]), np.concatenate(labels)
 
 
-@dataclass(frozen=True)
-class PatchOptions:
-    """Options of ``RepairedClassifier``."""
-
-    patches: Annotated[Literal["ball", "mask", "weighted"], option("weighted: fewer, less local.")] = "ball"
+def repair_command(
+    model: Annotated[Path, argument("An ONNX model.", metavar="MODEL", **EXISTING)],
+    source: RepairInputs,
+    output: Output,
+    patches: Annotated[Literal["ball", "mask", "weighted"], option("weighted: fewer, less local.")] = "ball",
     reach: Annotated[
         str,
         option("How far patches go: least, full, or a fraction up to 1.", callback=number_or(float, "least", "full")),
-    ] = "least"
+    ] = "least",
     exact_in: Annotated[
         Literal["model", "float64", "float32"],
         option("Right in every evaluation in this format; model: in the one that it takes."),
-    ] = "model"
-    jobs: Jobs = None
-    seed: Seed = None
-
-
-def repair_command(
-    model: OnnxFile, source: RepairInputs, new: NewFile, options: PatchOptions, json: Json = False
+    ] = "model",
+    jobs: Jobs = None,
+    seed: Seed = None,
+    json: Json = False,
 ) -> None:
     """Put patches into an ONNX model that make it right on every row given, and prove it."""
     from ..export.onnx import to_onnx, write
     from ..repairs import RepairedClassifier
     from ..repairs.graphs import Graph
 
-    new.refuse_all_but_onnx("repaired models")
+    new = output.required("a repaired model", ".onnx")
     (tables, X, labels), graph = source.read(), Graph.of(model)
     own_format: Any = str(graph.input_dtype)
     repaired = RepairedClassifier(
-        graph, patches=options.patches, reach=options.reach,
-        exact_in=own_format if options.exact_in == "model" else options.exact_in,
-        n_jobs=options.jobs, random_state=options.seed,
+        graph, patches=patches, reach=reach, exact_in=own_format if exact_in == "model" else exact_in,
+        n_jobs=jobs, random_state=seed,
     )  # fmt: skip
     try:
         repaired.fit(X, labels)
@@ -115,14 +108,14 @@ def repair_command(
         raise DataError(
             f"the runtime at hand answers {_place(tables, int(wrong.argmax()))} in another way than was proved"
         )
-    write(proto, new.output)
+    write(proto, new)
     report = repaired.report()
     if json:
-        print_json({"model": str(new.output), **report.to_dict(), "certificate": repaired.certificate_.to_dict()})
+        print_json({"model": str(new), **report.to_dict(), "certificate": repaired.certificate_.to_dict()})
         return
     echo(str(report))
     print_certificate(repaired.certificate_)
-    echo(f"model: {new.output}")
+    echo(f"model: {new}")
 
 
 def _place(tables: list[Table], row: int) -> str:
@@ -134,27 +127,20 @@ def _place(tables: list[Table], row: int) -> str:
     raise IndexError(row)
 
 
-@dataclass(frozen=True)
-class SuspectOptions:
-    """Options of ``find_suspects``."""
-
-    model: Annotated[
-        Literal["none", "random-forest", "logistic-regression", "gradient-boosting"],
-        option("Also ask a model about every row, cross-validated; slower, and finds more."),
-    ] = "none"
-    pred_probs: Annotated[
-        Path | None, option("Out-of-sample probabilities: NPY or CSV, a column a label.", **EXISTING)
-    ] = None
-    width: Annotated[int, option("Hyperplanes.", min=1)] = 512
-    k: Annotated[int, option("How many neighbours to compare with.", min=1)] = 10
-    seed: Annotated[int, option("Seed of the hyperplanes and of the folds.", min=0)] = 0
-    jobs: Jobs = None
-
-
 def suspects_command(
     source: LabelledSource,
     output: Report,
-    options: SuspectOptions,
+    model: Annotated[
+        Literal["none", "random-forest", "logistic-regression", "gradient-boosting"],
+        option("Also ask a model about every row, cross-validated; slower, and finds more."),
+    ] = "none",
+    pred_probs: Annotated[
+        Path | None, option("Out-of-sample probabilities: NPY or CSV, a column a label.", **EXISTING)
+    ] = None,
+    width: Annotated[int, option("Hyperplanes.", min=1)] = 512,
+    k: Annotated[int, option("How many neighbours to compare with.", min=1)] = 10,
+    seed: Annotated[int, option("Seed of the hyperplanes and of the folds.", min=0)] = 0,
+    jobs: Jobs = None,
     top: Annotated[int, option("How many rows to show, most suspicious first.", min=1)] = 20,
     json: Json = False,
 ) -> None:
@@ -163,49 +149,37 @@ def suspects_command(
     Then rows that are there twice, nearly equal rows with different labels, and rows far from everything.
     """
     from ..suspects import find_suspects
+    from ..tables.explained import SHOWN_COLUMNS
     from ..tables.table import speaking_of
 
     table, _, X, labels = source.encoded()
     with speaking_of(table):
         found = find_suspects(
-            X, labels, pred_probs=_probabilities(options.pred_probs, table), model=_classifier(options),
-            width=options.width, k=options.k, random_state=options.seed, n_jobs=options.jobs, verbose=show_progress(),
+            X, labels, pred_probs=_probabilities(pred_probs, table), model=_classifier(model, seed, jobs),
+            width=width, k=k, random_state=seed, n_jobs=jobs, verbose=show_progress(),
         ).of_table(table)  # fmt: skip
     output.write_page(lambda shape: found.to_html(top, image_shape=shape))
     if json:
-        output.write(json_text(found.to_dict(top)), "the suspects")
-    else:
-        _print_suspects(found, top, output, len(table.columns))
-
-
-def _print_suspects(found: Suspects, top: int, output: Report, n_columns: int) -> None:
-    """Print a table of the rows, then what else was noticed."""
-    from ..tables.explained import SHOWN_COLUMNS
-
-    header, *rows = found.listing(top, SHOWN_COLUMNS)
+        return output.write(json_text(found.to_dict(top)), "the suspects")
     notices = [line for headline, cases in found.notices(top) for line in (headline, *map("  {}".format, cases))]
-    if output.output is None:
-        print_rows(header, rows)
-        for notice in notices:
-            echo(notice)
-    else:
-        output.write("\n".join([*text_table([header, *rows]), *notices]), "the suspects")
-    if n_columns > SHOWN_COLUMNS:
-        notify(f"and {n_columns - SHOWN_COLUMNS} more columns: --json and --report show them all")
+    output.write("\n".join([*text_table(found.listing(top, SHOWN_COLUMNS)), *notices]), "the suspects")
+    if len(table.columns) > SHOWN_COLUMNS:
+        notify(f"and {len(table.columns) - SHOWN_COLUMNS} more columns: --json and --report show them all")
+    return None
 
 
-def _classifier(options: SuspectOptions) -> Any:
+def _classifier(name: str, seed: int, jobs: int | None) -> Any:
     """Return the classifier of a name, with scikit-learn's own settings."""
-    if options.model == "none":
+    if name == "none":
         return None
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
 
     return {
-        "random-forest": RandomForestClassifier(random_state=options.seed, n_jobs=options.jobs),
+        "random-forest": RandomForestClassifier(random_state=seed, n_jobs=jobs),
         "logistic-regression": LogisticRegression(max_iter=1000),
-        "gradient-boosting": HistGradientBoostingClassifier(random_state=options.seed),
-    }[options.model]
+        "gradient-boosting": HistGradientBoostingClassifier(random_state=seed),
+    }[name]
 
 
 def _probabilities(path: Path | None, table: Table) -> NDArray[Any] | None:

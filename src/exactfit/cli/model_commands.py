@@ -6,7 +6,7 @@ import csv
 import io
 import time
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,13 +16,11 @@ from .._support.console import echo
 from ..exceptions import DataError, ExactfitError, ModelFileError, ParameterError
 from .arguments import (
     EXISTING,
-    Cluster,
     Estimator,
     Jobs,
     Json,
     LabelledSource,
     ModelFile,
-    NewFile,
     Output,
     Report,
     TableSource,
@@ -49,14 +47,21 @@ if TYPE_CHECKING:
     from ..tables import Table, TableModel
 
 SHOWN_ROWS = 100  # of a file in parts, from which its columns are known
-DryRun = Annotated[bool, option("Only say how each column is read; build and write nothing.", "--dry-run")]
-Rows = Annotated[list[int] | None, option("A row of the table, from 0; may be repeated; all by default.", min=0)]
 
 
 def fit_command(
-    source: LabelledSource, output: Output, estimator: Estimator, cluster: Cluster, dry_run: DryRun = False,
+    source: LabelledSource,
+    output: Output,
+    estimator: Estimator,
+    backend: Annotated[
+        Literal["local", "dask"], option("dask takes Parquet of numeric columns, in chunks of any size.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None, option("Address of a Dask scheduler, with --backend dask; without it, this machine.")
+    ] = None,
+    dry_run: Annotated[bool, option("Only say how each column is read; build and write nothing.", "--dry-run")] = False,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Build a network that fits every row of a table; certify and save it."""
     from ..certificate import certify
     from ..demo import Exhibit
@@ -65,11 +70,11 @@ def fit_command(
     from ..tables.explained import described
     from ..tables.table import speaking_of
 
-    if output.output is None and not dry_run:  # a dry run writes nothing
-        raise ParameterError("say where the model goes: --output FILE (-o FILE)")
-    new = output.output or Path()
-    if cluster.backend == "dask":
-        return _fit_chunked(source, estimator, cluster, new, json)
+    new = Path() if dry_run else output.required("the model")
+    if scheduler is not None and backend != "dask":
+        raise ParameterError("--scheduler goes with --backend dask")
+    if backend == "dask":
+        return _fit_chunked(source, estimator, scheduler, new, json)
     table, encoding, X, labels = source.encoded()
     columns = described(table, source.drop or ())
     if dry_run and json:
@@ -93,14 +98,13 @@ def fit_command(
     return _print_fit(shown, new, seconds, json, {"columns": dict(columns)})
 
 
-def _fit_chunked(source: LabelledSource, estimator: Estimator, cluster: Cluster, new: Path, json: bool) -> None:
+def _fit_chunked(source: LabelledSource, estimator: Estimator, scheduler: str | None, new: Path, json: bool) -> None:
     """Fit a Parquet file or folder whose rows stay in chunks."""
     import numpy as np
 
     from ..demo import Exhibit
     from ..distributed import DaskInterpolatingClassifier
-    from ..distributed.runner import Runner, dask_module
-    from ..distributed.shards import gathered_labels
+    from ..distributed.runner import dask_module
     from ..persistence import save
     from ..tables import Encoding, TableModel, read_table
 
@@ -121,10 +125,9 @@ def _fit_chunked(source: LabelledSource, estimator: Estimator, cluster: Cluster,
         if name not in frame.columns:
             raise DataError(f"{source.data} has no column {name!r}: its columns are {', '.join(frame.columns)}")
     points = frame.drop(columns=others)
-    address = cluster.scheduler
-    connected = nullcontext() if address is None else dask_module("distributed").Client(address, timeout=30)
+    connected = nullcontext() if scheduler is None else dask_module("distributed").Client(scheduler, timeout=30)
     with connected as client:
-        labels = np.asarray(gathered_labels(frame[source.label], Runner(client)))
+        labels = frame[source.label].compute().to_numpy()
         labels = labels.astype(str) if labels.dtype == object else labels  # as tables hold them
         options = estimator.classifier(labels).get_params()
         model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
@@ -233,19 +236,20 @@ def certify_command(
 def encode_command(
     model: ModelFile,
     source: TableSource,
-    new: NewFile,
+    output: Output,
     labels: Annotated[Path | None, option("Also write the labels: one to a line, as CSV.", dir_okay=False)] = None,
 ) -> None:
     """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
 
+    new = output.required("the array")
     if labels is not None:
-        refuse_existing(labels, new.force)
+        refuse_existing(labels, output.force)
     fitted = _load(model)
     table = source.read_for(fitted, labels=labels is not None)
     octets = io.BytesIO()
     np.save(octets, fitted.encode(table))
-    write_file(new.output, octets.getvalue(), "the points")
+    write_file(new, octets.getvalue(), "the points")
     if labels is not None:
         _, names, _ = fitted.points_and_labels(table)
         write_file(labels, _as_csv([name] for name in names.tolist()).encode(), "the labels")
@@ -255,7 +259,7 @@ def explain_command(
     model: ModelFile,
     source: TableSource,
     output: Report,
-    row: Rows = None,
+    row: Annotated[list[int] | None, option("A row, from 0; may be repeated; all by default.", min=0)] = None,
     training: Annotated[
         Path | None, option("What the model was fitted to: shows the cells of its rows.", **EXISTING)
     ] = None,
@@ -264,10 +268,13 @@ def explain_command(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Say which detectors and training rows stand behind each answer, and what came closest."""
+    """Say which detectors and training rows each answer rests on, and what came closest."""
     fitted = _load(model)
     table = source.read_for(fitted)
-    known = _training_table(fitted, source, table, training)
+    known = None if training is None else fitted.read_training(str(training), source.form())
+    if training is None and len(table) == fitted.certificate_.n_samples:
+        with suppress(ExactfitError):  # the rows may be the training rows themselves, or others, without labels say
+            known = fitted.read_training(str(source.data), source.form())
     found = fitted.explain(_chosen_rows(table, row), known, radii=radii)
     output.write_page(lambda shape: found.to_html(image_shape=shape))
     if known is None:
@@ -279,21 +286,9 @@ def explain_command(
     output.write(text, "the explanations")
 
 
-def _training_table(fitted: TableModel, source: TableSource, asked: Table, named: Path | None) -> Table | None:
-    """What a model was fitted to: the file that is named, else the data themselves if they are just that."""
-    if named is not None:
-        return fitted.read_training(str(named), source.form())
-    if len(asked) != fitted.certificate_.n_samples:
-        return None
-    try:
-        return fitted.read_training(str(source.data), source.form())
-    except ExactfitError:  # other data, without labels say
-        return None
-
-
 def export_command(
     model: ModelFile,
-    new: NewFile,
+    output: Output,
     dtype: Annotated[
         Literal["float64", "float32"], option("float32 is exact if fitted with --exact-in float32.")
     ] = "float64",
@@ -301,9 +296,9 @@ def export_command(
     """Write a model as an ONNX graph, scaling inside, columns and categories in its metadata."""
     from ..export import to_onnx
 
-    new.refuse_all_but_onnx("exports")
-    to_onnx(_load(model), dtype, path=new.output)
-    echo(f"model: {new.output}")
+    new = output.required("an export", ".onnx")
+    to_onnx(_load(model), dtype, path=new)
+    echo(f"model: {new}")
 
 
 def info_command(model: ModelFile, json: Json = False) -> None:

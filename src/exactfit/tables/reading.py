@@ -17,7 +17,7 @@ import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from .._kernels.rounding import EXACT_INTEGERS
-from .._support.console import Progress, progress_bar, silent
 from .._support.parameters import check_choice
 from .._support.processes import read_stream, refuse_endless
 from .._support.threads import usable_memory
@@ -42,7 +41,6 @@ SHOWN_NAMES = 20  # columns that a message lists
 UNNAMED = ("", "Unnamed: 0", "...1")  # what pandas and R write over their row numbers
 STANDARD_INPUT = "-"
 LONGEST_REASON = 200  # characters of somebody else's message that ours repeats
-LARGE_BYTES = 2**24  # 16 MiB: from here on reading takes so long that somebody may wonder
 AUTO, TAB = "auto", "\t"
 NO_SEPARATOR = '0123456789+-.eE"\r\n'
 SEPARATORS = (TAB, ";", "|", ",")  # tried in this order: a comma may be within a cell of any of the others
@@ -72,7 +70,6 @@ class ReadOptions:
     separator: str = AUTO
     header: bool = True
     missing: Missing = "error"
-    verbose: bool = False
     decimal: str = AUTO
     missing_values: tuple[str, ...] = ()
     date_parts: tuple[str, ...] = ()
@@ -80,8 +77,8 @@ class ReadOptions:
 
 def read_table(
     source: Any, *, label: str | None = None, drop: Collection[str] = (), categorical: Collection[str] = (),
-    separator: str = AUTO, header: bool = True, missing: Missing = "error", verbose: bool = False,
-    decimal: str = AUTO, missing_values: Collection[str] = (), date_parts: Collection[str] = (),
+    separator: str = AUTO, header: bool = True, missing: Missing = "error", decimal: str = AUTO,
+    missing_values: Collection[str] = (), date_parts: Collection[str] = (),
 ) -> Table:  # fmt: skip
     r"""Read a table from a file, from standard input or from a frame.
 
@@ -106,8 +103,6 @@ def read_table(
     missing : {"error", "drop-rows", "impute", "indicator"}
         Empty cells are an error, or their rows are left out, or the encoding fills them (median, or
         most frequent category), or fills them and says so in a feature of its own.
-    verbose : bool
-        Whether to show progress, where a file is large.
     decimal : {"auto", ".", ","}
         Between the digits of a number in text.
     missing_values : collection of str
@@ -156,7 +151,7 @@ def read_table(
         kinds = {k: "categorical" if name in categorical else None for k, name in kept.items()}
         return Choice(kinds, None if own is None else list(names).index(own))
 
-    form = ReadOptions(separator, header, missing, verbose, decimal, tuple(missing_values), tuple(date_parts))
+    form = ReadOptions(separator, header, missing, decimal, tuple(missing_values), tuple(date_parts))
     table = read_chosen(source, form, choose)
     return replace(table, sure_of_labels=table.label in categorical)
 
@@ -187,9 +182,8 @@ def read_chosen(source: Any, form: ReadOptions, choose: Choose) -> Table:
     elif path.suffix == ".parquet":
         table, unlabelled = _read_parquet(path, choose, cells)
     else:
-        is_large = path.is_file() and path.stat().st_size >= LARGE_BYTES
-        with path.open("rb") as file, progress_bar(form.verbose and is_large) as progress:
-            table, unlabelled = read_text(file, path.name, form, choose, progress)
+        with path.open("rb") as file:
+            table, unlabelled = read_text(file, path.name, form, choose)
     notes = table.notes
     if table.columns and _is_row_number(first := table.columns[0]):
         notes += (f"column {repr(first.name) if first.name else 'without a name'}: row numbers, left out",)
@@ -401,7 +395,7 @@ def _likely_separator(lines: list[str], header: bool) -> str | None:
     return fitting[0] if fitting else None
 
 
-def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, progress: Progress = silent) -> Raw:
+def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose) -> Raw:
     """Read the chosen columns of a text file."""
     # A device may be sought, and have no end.
     has_end = file.seekable() and file.seek(0, os.SEEK_END) > 0
@@ -421,13 +415,11 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose, prog
     sample = file.read(SAMPLE_BYTES)
     file.seek(start)
     if b"\r" in sample and b"\n" not in sample:  # lines as on old Macs
-        file, start = io.BytesIO(file.read().replace(b"\r", b"\n")), 0
+        file = io.BytesIO(file.read().replace(b"\r", b"\n"))
     separator, decimal, notes = detect(sample, form)
-    total = file.seek(0, os.SEEK_END)
-    file.seek(start)
     text = _TextTable(file, name, form.header, separator, CellFormat(decimal, missing_words(form.missing_values)))
     try:
-        table, unlabelled = text.read(choose, lambda done: progress(f"reading {name}", done, total))
+        table, unlabelled = text.read(choose)
     except UnicodeDecodeError as error:
         raise DataError(f"{name} is not UTF-8 text ({error.reason}): save it as UTF-8") from error
     except csv.Error as error:
@@ -445,7 +437,7 @@ class _TextTable:
         self.lines: list[int] = []  # on which each row began
         self.end = 0  # the line on which the last record ended
 
-    def read(self, choose: Choose, progress: Callable[[int], None]) -> Raw:
+    def read(self, choose: Choose) -> Raw:
         """Read all records."""
         # The csv module takes line by line: between two records the file is where the next one begins.
         reader = csv.reader(
@@ -461,7 +453,7 @@ class _TextTable:
                 if not self.header:
                     self.lines.append(begin)
                     self._add([record])
-                in_blocks = self._add_blocks(progress)
+                in_blocks = self._add_blocks()
                 continue
             if len(record) != len(self.names):
                 first = "its header" if self.header else "its first row"
@@ -475,9 +467,7 @@ class _TextTable:
             if len(batch) * len(record) >= BATCH_CELLS:
                 self._add(batch)
                 batch = []
-                progress(self.file.tell())
         self._add(batch)
-        progress(self.file.tell())
         if not self.names:
             raise DataError(f"{self.name} is empty")
         if not self.lines:
@@ -512,7 +502,7 @@ class _TextTable:
         for cells in self.cells if batch else ():
             cells.add(columns[cells.position])
 
-    def _add_blocks(self, progress: Callable[[int], None]) -> int:
+    def _add_blocks(self) -> int:
         """Add blocks of plain numbers, as long as there are such; return how many lines they had."""
         text = {cells.position for cells in self.cells if cells.kind == "categorical"}
         before = self.end
@@ -532,7 +522,6 @@ class _TextTable:
                     cells.add(frame[cells.position].tolist())
                 else:
                     cells.add_numbers(frame[cells.position].to_numpy())
-            progress(self.file.tell())
 
 
 def plain_numbers(
