@@ -2,9 +2,9 @@
 Masks and weights on the same hyperplanes
 =========================================
 
-The paper's detectors count masked bits; weighted ones add integers. Both stand over the same hyperplanes here: lines
-are where masks end, filled regions are those of weights. Where the classes interleave, many masks do what one row of
-weights does.
+The paper's detectors count masked bits; weighted ones add integers. Both have the same hyperplanes here: above the
+regions in which masks fire, below those of weights. Where the classes interleave, many masks do what one row of weights
+does.
 
 ``python examples/plot_masks_and_weights.py [picture.png]`` shows the picture, or writes it.
 """
@@ -14,9 +14,9 @@ import sys
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_circles, make_moons
 
-from exactfit import fixed_width
+from exactfit import Options, fixed_width
 from exactfit.geometry import make_parallel_lines
-from exactfit.plots import plot_masks_and_weights, style
+from exactfit.plots import plot_regions, style
 
 DATA = {
     "parallel lines": make_parallel_lines(30, distance=0.3),
@@ -25,10 +25,14 @@ DATA = {
 }
 
 with style():
-    figure, axes = plt.subplots(1, len(DATA), figsize=(13.2, 4.2))
-    for ax, (name, (X, y)) in zip(axes, DATA.items(), strict=True):
-        plot_masks_and_weights(fixed_width(X, y, 500, random_state=0), X, y, ax)
-        print(f"{name}: {ax.get_title('left')}")
+    figure, rows = plt.subplots(2, len(DATA), figsize=(13.2, 7.4))
+    for above, below, (name, (X, y)) in zip(*rows, DATA.items(), strict=True):
+        for ax, detectors in ((above, "mask"), (below, "weighted")):
+            # The same seed draws the same hyperplanes for both.
+            made = fixed_width(X, y, 500, Options(detectors=detectors), random_state=0)
+            plot_regions(made, X, y, ax=ax, detectors=True, legend=False)
+            ax.set_title(f"{name}: {detectors} detectors, {made.network.widths[1]}")
+            print(ax.get_title("left"))
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1])
     else:

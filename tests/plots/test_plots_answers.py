@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits, make_moons
 
 from exactfit import DataError, InterpolatingClassifier, ParameterError, TableModel, certify, find_suspects
@@ -16,7 +17,6 @@ from exactfit.plots import (
     plot_radii,
     plot_suspects,
 )
-from exactfit.plots.answers import coverage_curve, margins
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +115,27 @@ def test_coverage_is_that_of_the_model(digits):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ours"]
 
 
-def test_equal_margins_go_together():
-    share, accuracy = coverage_curve(np.array([2.0, 1.0, 1.0, 1.0]), np.array([False, True, True, False]))
-    assert share.tolist() == [0.25, 1.0]
-    assert accuracy.tolist() == [0.0, 0.5]
+class Stub(ClassifierMixin, BaseEstimator):
+    """A classifier that always answers true."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.ones(len(X), dtype=bool)
+
+    def abstains(self, X):
+        return np.zeros(len(X), dtype=bool)
 
 
-def test_margins_of_one_score_and_of_many():
-    assert margins(np.array([-0.5, 0.25])).tolist() == [0.5, 0.25]
-    assert margins(np.array([[1.0, 3.0, 2.5], [0.0, -1.0, -4.0]])).tolist() == [0.5, 1.0]
+@pytest.mark.parametrize("scores", [[[2.0], [-1.0], [1.0], [1.0]], [[0, 3, 1], [0, 1, 0], [5, 4, 4], [1, -1, 0]]])
+def test_points_of_equal_margins_are_answered_together(scores):
+    scores = np.squeeze(np.array(scores, dtype=float))
+    stub = Stub().fit(None, [False, True])
+    stub.decision_function = lambda X: scores
+    ax = plot_coverage({"stub": stub}, np.zeros((4, 1)), [False, True, True, False])
+    assert ax.lines[0].get_xydata().tolist() == [[1.0, 0.5]]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Points in the plane, and frames around pictures."""
+"""Points in the plane."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from exactfit.plots import frame, plot_points
+from exactfit.plots import plot_points
 
 
 @pytest.fixture(autouse=True)
@@ -24,14 +24,7 @@ def test_points_and_their_names() -> None:
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
     assert ax.get_aspect() == 1
     assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False).get_aspect() == "auto"
-    assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False, equal=True).get_ylim() == (-5, 6)
-
-
-def test_frames() -> None:
-    around = frame(plt.subplots()[1], True), frame(plt.subplots()[1], False)
-    widths = [ax.spines["left"].get_linewidth() for ax in around]
-    assert widths[0] > 3 * widths[1]
-    assert around[0].spines["left"].get_linestyle() != around[1].spines["left"].get_linestyle()
+    assert plot_points([[0, 0], [100, 1]], [0, 1], legend=False, equal=True).get_ylim() == (-6, 7)
 
 
 def test_the_legend_shows_the_labels_themselves():

@@ -16,8 +16,8 @@ from .._support.console import counted
 from .._support.parameters import check_choice
 from ..estimators import InterpolatingClassifier
 from ..exceptions import InterpolationWarning, ParameterError
-from ..plots import frame, plot_points, plot_regions, style
-from ..plots.style import GREY, LINES, color, marker
+from ..plots import plot_points, plot_regions, style
+from ..plots.style import GREY, INK, LINES, color, marker
 from . import plot_growth, plot_heatmap, plot_slices
 from .datasets import Dataset
 from .experiment import Experiment, header_of
@@ -273,7 +273,9 @@ def _frames(experiment: Experiment, materials: Sequence[Material], options: Mapp
             _shrink(ax)
             ax.set_title(_caption(n, lam, model), fontsize=8)
             ax.set(xlabel="", ylabel="", xticks=[], yticks=[])
-            frame(ax, model.interpolates_)
+            for spine in ax.spines.values():
+                width, line = (2.6, (0, (4, 2))) if model.interpolates_ else (0.6, "solid")
+                spine.set(visible=True, color=INK, linewidth=width, linestyle=line)
         note = f"{origin_of(one.data)}; {REGIONS_NOTE}; dashed frame: the network interpolates"
         yield f"frames{_suffix(materials, one)}", _end(figure, experiment, note)
 

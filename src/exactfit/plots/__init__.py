@@ -17,24 +17,20 @@ if TYPE_CHECKING:
     from .answers import plot_importances as plot_importances
     from .answers import plot_radii as plot_radii
     from .answers import plot_suspects as plot_suspects
-    from .firing import animate_construction as animate_construction
-    from .firing import plot_detector as plot_detector
-    from .firing import plot_limit_shape as plot_limit_shape
-    from .firing import plot_masks_and_weights as plot_masks_and_weights
     from .geometry import plot_covering as plot_covering
     from .geometry import plot_description as plot_description
-    from .plane import frame as frame
     from .plane import plot_points as plot_points
+    from .regions import animate_construction as animate_construction
     from .regions import plot_cells as plot_cells
+    from .regions import plot_detector as plot_detector
     from .regions import plot_margins as plot_margins
     from .regions import plot_regions as plot_regions
 
 _HOMES = {
     "answers": ["plot_anchors", "plot_coverage", "plot_explanation", "plot_importances", "plot_radii", "plot_suspects"],
-    "firing": ["animate_construction", "plot_detector", "plot_limit_shape", "plot_masks_and_weights"],
     "geometry": ["plot_covering", "plot_description"],
-    "plane": ["frame", "plot_points"],
-    "regions": ["plot_cells", "plot_margins", "plot_regions"],
+    "plane": ["plot_points"],
+    "regions": ["animate_construction", "plot_cells", "plot_detector", "plot_margins", "plot_regions"],
     "style": ["style"],
 }
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._support.console import counted
 from .._support.parameters import check_integer, check_integers, shown
@@ -74,17 +74,16 @@ def plot_explanation(
     # Anchors and witnesses are rows of the training data.
     known = dense_rows(as_points(X), slice(None))
     one = model.explain(here[None, :])[0]
-    own = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
+    ax = plot_regions(model, X, y, ax=ax, resolution=resolution, anchors=False)
     for found in (one.fires or one.nearest)[:detectors]:
         anchor, line = known[found.anchor], "solid" if one.fires else "dashed"
-        own.plot(*np.stack([here, anchor]).T, color=INK, linestyle=line, linewidth=1.0, zorder=5)
-        own.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
-        own.plot(*known[found.witness], "o", ms=11, mfc="none", mec=INK, mew=1.2, zorder=6)
-    own.plot(*here, marker="X", ms=11, color=INK, mec="white", mew=1.2, zorder=7)
-    many = f"{len(one.fires)} detectors fire" if len(one.fires) > 1 else "one detector fires"
-    count = many if one.fires else "no detector fires (dashed: the closest)"
-    own.set_title(f"class {one.label}: {count}")
-    return own
+        ax.plot(*np.stack([here, anchor]).T, color=INK, linestyle=line, linewidth=1.0, zorder=5)
+        ax.plot(*anchor, marker="*", ms=13, color=INK, mec="white", mew=0.8, zorder=6)
+        ax.plot(*known[found.witness], "o", ms=11, mfc="none", mec=INK, mew=1.2, zorder=6)
+    ax.plot(*here, marker="X", ms=11, color=INK, mec="white", mew=1.2, zorder=7)
+    fires = f"{len(one.fires)} detectors fire" if len(one.fires) > 1 else "one detector fires"
+    ax.set_title(f"class {one.label}: {fires if one.fires else 'no detector fires (dashed: the closest)'}")
+    return ax
 
 
 @documented
@@ -112,26 +111,33 @@ def plot_coverage(models: Mapping[str, Any], X: ArrayLike, y: ArrayLike, ax: Axe
     >>> model = InterpolatingClassifier(random_state=0).fit(X[:1000], y[:1000])
     >>> ax = plot_coverage({"adaptive": model}, X[1000:], y[1000:])
     >>> ax.get_xlabel()
-    'share of points answered'
+    'fraction of points answered'
     """
     if not isinstance(models, Mapping):
         raise ParameterError(f"models must map names to fitted classifiers, got {type(models).__name__}")
     for model in models.values():
         check_fitted(model)
     labels = as_labels(y, as_points(X).shape[0])
-    with axes_for(ax) as own:
+    with axes_for(ax) as axes:
         for k, (name, model) in enumerate(models.items()):
             right = np.asarray(model.predict(X) == labels)
-            # A curve over all margins, and a marker at the rule of ``abstains``.
-            answered, accuracy = coverage_curve(margins(model.decision_function(X)), right)
-            clear = ~model.abstains(X)
+            scores = np.asarray(model.decision_function(X))
+            # The margin of an answer: the largest score less the second, or the size of a single one.
+            first, second = (np.abs(scores), 0.0) if scores.ndim == 1 else np.sort(scores, axis=1)[:, :-3:-1].T
+            margins = first - second
+            order = np.argsort(-margins, kind="stable")
+            # Points of equal margin are answered together.
+            last = np.append(np.diff(margins[order]) != 0, True)
+            counts = np.arange(1, len(right) + 1)
+            answered, accuracy = (counts / len(right))[last], (np.cumsum(right[order]) / counts)[last]
             drawn = answered >= LEAST_ANSWERED
-            own.plot(answered[drawn], accuracy[drawn], color=color(k), label=name)
-            own.plot(clear.mean(), right[clear].mean(), marker(k), color=color(k), ms=9, mec="white")
-        own.set(xlabel="share of points answered", ylabel="share of these answers that are right")
-        own.grid(color=GREY, alpha=0.25)
-        own.legend(title="marker: exactly one class claims the point", loc="lower left")
-    return own
+            axes.plot(answered[drawn], accuracy[drawn], color=color(k), label=name)
+            clear = ~model.abstains(X)
+            axes.plot(clear.mean(), right[clear].mean(), marker(k), color=color(k), ms=9, mec="white")
+        axes.set(xlabel="fraction of points answered", ylabel="fraction of these answers that are right")
+        axes.grid(color=GREY, alpha=0.25)
+        axes.legend(title="marker: exactly one class claims the point", loc="lower left")
+    return axes
 
 
 @documented
@@ -170,34 +176,17 @@ def plot_importances(model: Any, names: Sequence[str] | None = None, ax: Axes | 
         raise ParameterError(f"names must be one for each of {len(importances)} features, got {len(named)}")
     order = np.argsort(-importances, kind="stable")
     first, rest = order[:most], order[most:]
-    with axes_for(ax, (5.6, 1.0 + 0.27 * len(first))) as own:
-        bars = own.barh(range(len(first)), importances[first], height=0.7, color=color(0))
-        own.bar_label(bars, [f"{value:.1%}" for value in importances[first]], padding=3, fontsize=8, color=INK)
-        own.set_yticks(range(len(first)), [named[k] for k in first])
-        own.invert_yaxis()
-        own.tick_params(axis="y", length=0)
-        own.margins(x=0.12, y=0.02)
+    with axes_for(ax, (5.6, 1.0 + 0.27 * len(first))) as axes:
+        bars = axes.barh(range(len(first)), importances[first], height=0.7, color=color(0))
+        axes.bar_label(bars, fmt="{:.1%}", padding=3, fontsize=8, color=INK)
+        axes.set_yticks(range(len(first)), [named[k] for k in first])
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.margins(x=0.12, y=0.02)
         others = f" ({counted(len(rest), 'other')}: {importances[rest].sum():.1%} together)" if len(rest) else ""
-        own.set_xlabel(f"importance{others}")
-        own.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    return own
-
-
-def margins(scores: Floats) -> Floats:
-    """Margins of answers: the largest score less the second, or the size of a single one."""
-    if scores.ndim == 1:
-        return np.asarray(np.abs(scores))
-    two = np.partition(scores, -2, axis=1)[:, -2:]
-    return np.asarray(two[:, 1] - two[:, 0])
-
-
-def coverage_curve(clarity: Floats, right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Fraction of points answered and fraction of right answers, from the clearest point to all."""
-    # Points of equal margin are answered together.
-    order = np.argsort(-clarity, kind="stable")
-    last = np.append(np.diff(clarity[order]) != 0, True)
-    answered = np.arange(1, len(right) + 1)[last]
-    return answered / len(right), np.cumsum(right[order])[last] / answered
+        axes.set_xlabel(f"importance{others}")
+        axes.xaxis.set_major_formatter("{x:.0%}")
+    return axes
 
 
 @documented
@@ -227,28 +216,20 @@ def plot_radii(certificates: Certificate | Mapping[str, Certificate], ax: Axes |
     named = certificates if isinstance(certificates, Mapping) else {"": certificates}
     if not all(isinstance(one, Certificate) and one.radii is not None for one in named.values()):
         raise ParameterError("this picture is of certificates with radii, as certify(..., radii=True) makes them")
-    with axes_for(ax) as own:
+    with axes_for(ax) as axes:
         for k, (name, one) in enumerate(named.items()):
             # The k-th smallest radius is reached by all points but k - 1; points of radius zero are never drawn.
             radii = np.asarray(one.radii)
             above = np.sort(radii[radii > 0])
             fractions = np.arange(len(above), 0, -1) / max(len(radii), 1)
-            own.step(above, fractions, where="pre", color=color(k), label=name)
+            axes.step(above, fractions, where="pre", color=color(k), label=name)
             if one.margin:
-                own.axvline(one.margin, color=color(k), linestyle="dashed", linewidth=1.0)
-        own.set(xscale="log", ylim=(0, 1.02), xlabel="distance", ylabel="share of points that may move so far")
-        own.grid(color=GREY, alpha=0.25)
+                axes.axvline(one.margin, color=color(k), linestyle="dashed", linewidth=1.0)
+        axes.set(xscale="log", ylim=(0, 1.02), xlabel="distance", ylabel="fraction of points that may move so far")
+        axes.grid(color=GREY, alpha=0.25)
         if any(named):
-            own.legend(loc="lower left")
-    return own
-
-
-class _Tile(NamedTuple):
-    """Picture in a grid, with a line above it."""
-
-    pixels: Floats
-    caption: str
-    strong: bool = False
+            axes.legend(loc="lower left")
+    return axes
 
 
 @documented
@@ -294,13 +275,17 @@ def plot_anchors(
     lines = []
     for one, image in zip(given, seen, strict=True):
         behind = (one.fires or one.nearest)[:anchors]
-        line = [_Tile(image, f"answer {one.label}", True)]
-        line += [_Tile(known[found.anchor], f"{found.label}: {found.slack:+.2f}") for found in behind]
+        line = [(image, f"answer {one.label}")]
+        line += [(known[found.anchor], f"{found.label}: {found.slack:+.2f}") for found in behind]
         if one.other:
-            line.append(_Tile(known[one.other.anchor], f"other {one.other.label}: {one.other.slack:+.2f}"))
-            line.append(_Tile(known[one.other.witness], "its limit"))
+            line.append((known[one.other.anchor], f"other {one.other.label}: {one.other.slack:+.2f}"))
+            line.append((known[one.other.witness], "its limit"))
         lines.append(line)
-    return _draw(lines, ax)
+    ax = _draw_images(lines, ax)
+    for caption in ax.texts:
+        if caption.get_text().startswith("answer"):
+            caption.set_fontweight("bold")
+    return ax
 
 
 @documented
@@ -336,12 +321,12 @@ def plot_suspects(
     for place in places:
         nearest = int(suspects.conflicts[place, 0])
         other = "" if nearest == NOBODY else f", near {suspects.labels[suspects.places(nearest)]}"
-        tiles.append(_Tile(images[place], f"{suspects.labels[place]}{other}"))
-    return _draw([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
+        tiles.append((images[place], f"{suspects.labels[place]}{other}"))
+    return _draw_images([tiles[low : low + columns] for low in range(0, len(tiles), columns)], ax)
 
 
 def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
-    """Rows of pixels as images."""
+    """Return rows of pixels as images."""
     sides = check_integers("image_shape", image_shape, at_least=1)
     if len(sides) != 2:
         raise ParameterError(f"image_shape must be height and width of an image, got {shown(image_shape)}")
@@ -352,23 +337,21 @@ def _as_images(points: ArrayLike, image_shape: Shape) -> Floats:
     return rows.reshape(-1, *sides)
 
 
-def _draw(lines: Sequence[Sequence[_Tile]], ax: Axes | None) -> Axes:
-    """Lines of tiles from the top, in squares of size 1."""
-    # All in one axes, whose units are tiles, so that a caller can place the whole grid.
+def _draw_images(lines: Sequence[Sequence[tuple[Floats, str]]], ax: Axes | None) -> Axes:
+    """Draw lines of images with captions, from the top."""
+    # All in one axes, where an image is one unit wide and high, so that a caller can place the whole grid.
     width = max(map(len, lines), default=1) * (1 + GAP)
     height = max(len(lines), 1) * (1 + CAPTION)
-    with axes_for(ax, (INCHES * width, INCHES * height)) as own:
+    with axes_for(ax, (INCHES * width, INCHES * height)) as axes:
         from matplotlib.patches import Rectangle
 
         for down, line in enumerate(lines):
-            for across, tile in enumerate(line):
+            for across, (pixels, caption) in enumerate(line):
                 left, bottom = across * (1 + GAP), -down * (1 + CAPTION)
-                edge, stroke, weight = (INK, 1.6, "bold") if tile.strong else (GREY, 0.5, "normal")
-                box: Any = (left, left + 1, bottom, bottom + 1)
-                own.imshow(tile.pixels, cmap="gray_r", extent=box, interpolation="nearest")
-                own.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=edge, linewidth=stroke))
-                look: Any = {"ha": "center", "va": "bottom", "fontsize": 7, "color": INK, "weight": weight}
-                own.text(left + 0.5, bottom + 1.04, tile.caption, **look)
-        own.set(xlim=(-GAP, width), ylim=(1 + CAPTION - height - GAP, 1 + CAPTION), aspect="equal")
-        own.set_axis_off()
-    return own
+                box = (left, left + 1, bottom, bottom + 1)
+                axes.imshow(pixels, cmap="gray_r", extent=box, interpolation="nearest")
+                axes.add_patch(Rectangle((left, bottom), 1, 1, fill=False, edgecolor=GREY, linewidth=0.5))
+                axes.text(left + 0.5, bottom + 1.04, caption, ha="center", va="bottom", fontsize=7, color=INK)
+        axes.set(xlim=(-GAP, width), ylim=(1 + CAPTION - height - GAP, 1 + CAPTION), aspect="equal")
+        axes.set_axis_off()
+    return axes

@@ -8,46 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Labelled, Matrix
-from ..data.matrices import dense_rows, row_tiles
+from ..data import Labelled
+from ..data.matrices import dense_rows
 from ..exceptions import DataError, ParameterError
-from ..geometry.calibration import Calibration
-from ..geometry.covering import MutualCovering
+from ..geometry.covering import MutualCovering, PairCovering
 from ..geometry.report import Description
-from .plane import Floats, draw_balls
-from .style import GREY, INK, LINES, axes_for, check_kind, color, documented, marker, need_matplotlib, shade, style
+from .plane import draw_balls, scatter_classes
+from .style import GREY, INK, LINES, axes_for, check_kind, color, documented, need_matplotlib, shade, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_POINTS = 4000  # more would only hide one another
+MOST_NUMBERS = 2**25  # of these points together: fewer where features are very many
 MOST_BALLS = 60  # the largest ones; more would hide the points
-COVARIANCE_FEATURES = 2000  # beyond, a covariance matrix is too much for a picture
 BALL_ALPHA = 0.12  # opacity of a ball; less where many overlap
 BINS = 60  # of a histogram
 THREE_PANELS = 13.2, 4.0  # inches, side by side
-
-
-def principal_plane(X: Matrix) -> tuple[Floats, Floats]:
-    """Mean and first two principal directions, shape (2, d): the axes themselves in at most two dimensions."""
-    d = int(X.shape[1])
-    if d <= 2:
-        return np.zeros(d), np.eye(2, d)
-    if d > COVARIANCE_FEATURES:
-        # Of very many features, the components of some rows.
-        rows = dense_rows(X, np.linspace(0, X.shape[0] - 1, min(X.shape[0], 1000)).astype(np.intp))
-        middle = rows.mean(axis=0)
-        directions = np.linalg.svd(rows - middle, full_matrices=False)[2][:2]
-    else:
-        middle = sum((dense_rows(X, tile).sum(axis=0) for tile in row_tiles(X)), np.zeros(d)) / X.shape[0]
-        spread = np.zeros((d, d))
-        for tile in row_tiles(X):
-            centred = dense_rows(X, tile) - middle
-            spread += centred.T @ centred
-        directions = np.linalg.eigh(spread)[1][:, ::-1].T[:2]
-    # Of a direction and its opposite, the one whose largest entry is positive: the same picture everywhere.
-    largest = np.abs(directions).argmax(axis=1)
-    return middle, directions * np.sign(directions[np.arange(2), largest])[:, None]
 
 
 @documented
@@ -78,53 +55,49 @@ def plot_covering(
     >>> ax = plot_covering(exactfit.geometry.mutual_covering(X, y), X, y)
     """
     check_kind(covering, MutualCovering, "mutual_covering")
-    problem = Labelled.of(X, y)
+    with axes_for(ax) as axes:
+        _draw_covering(axes, covering.pairs, Labelled.of(X, y), legend)
+    return axes
+
+
+def _draw_covering(axes: Axes, pairs: Sequence[PairCovering], problem: Labelled, legend: bool = True) -> None:
+    """Draw the data and the balls of mutual coverings, if any."""
+    n, d = problem.X.shape
     codes = {label: k for k, label in enumerate(problem.classes.tolist())}
-    if any(pair.label not in codes for pair in covering.pairs):
+    if any(pair.label not in codes for pair in pairs):
         raise DataError("the covering is of data with other labels")
-    covers = [(pair.target, codes[pair.label]) for pair in covering.pairs]
+    covers = [(pair.target, codes[pair.label]) for pair in pairs]
     # The rest is drawn where it is a class; of several classes, each shows its own balls.
     if len(covers) == 1 and len(codes) == 2:
-        covers.append((covering.pairs[0].rest, 1 - covers[0][1]))
-    sizes = np.sort(np.concatenate([np.diff(cover.starts) for cover, _ in covers]))[::-1]
+        covers.append((pairs[0].rest, 1 - covers[0][1]))
+    sizes = np.sort(np.concatenate([np.empty(0), *(np.diff(cover.starts) for cover, _ in covers)]))[::-1]
     least = 0 if len(sizes) <= MOST_BALLS else sizes[MOST_BALLS - 1]  # points in the smallest ball that is drawn
-    middle, directions = principal_plane(problem.X)
-    with axes_for(ax) as own:
-        _draw_points(own, problem, middle, directions)
-        for cover, k in covers:
-            drawn = np.flatnonzero(np.diff(cover.starts) >= least)
-            centers, radii = _flat(problem.X, cover.centers[drawn], middle, directions), cover.radii[drawn]
-            alpha = min(BALL_ALPHA, 0.6 / max(len(radii), 1))
-            draw_balls(own, centers, radii, facecolors=color(k), alpha=alpha, linewidths=0, zorder=0.5)
-            draw_balls(own, centers, radii, facecolors="none", edgecolors=color(k), linewidths=0.7, zorder=1)
-            own.scatter(centers[:, 0], centers[:, 1], s=30, marker="*", color=INK, linewidths=0, zorder=4)
-            own.autoscale_view()
-        names = ("$x_1$", "$x_2$") if problem.X.shape[1] <= 2 else ("first principal component", "second")
-        own.set(xlabel=names[0], ylabel=names[1])
-        own.set_aspect("equal", adjustable="datalim")
-        if legend:
-            columns = min(len(problem.classes), 5)
-            own.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, markerscale=1.6)
-    return own
+    # Evenly spaced rows of the data, if there are too many to be seen: the plane is theirs too.
+    rows = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS, max(2, MOST_NUMBERS // d))).astype(np.intp))
+    points = dense_rows(problem.X, rows)
+    middle, directions = np.zeros(d), np.eye(d, 2)
+    if d > 2:
+        from sklearn.decomposition import PCA
 
-
-def _flat(X: Matrix, rows: Any, middle: Floats, directions: Floats) -> Floats:
-    parts = [(dense_rows(X, rows[start : start + 4096]) - middle) @ directions.T for start in range(0, len(rows), 4096)]
-    return np.concatenate([np.empty((0, 2)), *parts])
-
-
-def _draw_points(ax: Axes, problem: Labelled, middle: Floats, directions: Floats) -> None:
-    n = len(problem.codes)
-    # Evenly spaced rows of the data, if there are too many to be seen.
-    rows = np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).astype(np.intp))
-    points, codes = _flat(problem.X, rows, middle, directions), problem.codes[rows]
+        plane = PCA(2, random_state=0).fit(points)
+        middle, directions = plane.mean_, plane.components_.T
     size = float(np.clip(4000 / len(rows), 1.5, 20))
-    for k, label in enumerate(problem.classes.tolist()):
-        own = points[codes == k]
-        ax.scatter(
-            own[:, 0], own[:, 1], s=size, marker=marker(k), color=color(k), edgecolors=[shade(k)], linewidths=0.3,
-            label=str(label), zorder=2,
-        )  # fmt: skip
+    scatter_classes(axes, (points - middle) @ directions, problem.codes[rows], list(codes), s=size, zorder=2)
+    for cover, k in covers:
+        drawn = np.flatnonzero(np.diff(cover.starts) >= least)
+        centers = (dense_rows(problem.X, cover.centers[drawn]) - middle) @ directions
+        alpha = min(BALL_ALPHA, 0.6 / max(len(drawn), 1))
+        draw_balls(axes, centers, cover.radii[drawn], facecolors=color(k), alpha=alpha, linewidths=0, zorder=0.5)
+        edge: Any = {"facecolors": "none", "edgecolors": color(k), "linewidths": 0.7, "zorder": 1}
+        draw_balls(axes, centers, cover.radii[drawn], **edge)
+        axes.scatter(centers[:, 0], centers[:, 1], s=30, marker="*", color=INK, linewidths=0, zorder=4)
+    axes.autoscale_view()
+    names = ("$x_1$", "$x_2$") if d <= 2 else ("first principal component", "second")
+    axes.set(xlabel=names[0], ylabel=names[1])
+    axes.set_aspect("equal", adjustable="datalim")
+    if legend:
+        columns = min(len(codes), 5)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, markerscale=1.6)
 
 
 def plot_description(
@@ -165,22 +138,18 @@ def plot_description(
         raise ParameterError("axes must be three, as plt.subplots(1, 3) makes them")
     first, second, third = axes
     covering = description.covering
-    if covering is None:
-        problem = Labelled.of(X, y)
-        _draw_points(first, problem, *principal_plane(problem.X))
-    else:
-        plot_covering(covering, X, y, first)
-        title = f"mutual covering, {covering.n_target} + {covering.n_rest} balls"
-        if len(covering.pairs) > 1:
-            title = f"coverings, {min(covering.n_target, MOST_BALLS)} of {covering.n_target} balls"
-        first.set_title(title)
+    _draw_covering(first, covering.pairs if covering else (), Labelled.of(X, y))
+    if covering is not None:
+        drawn = f"{min(covering.n_target, MOST_BALLS)} of {covering.n_target}"
+        count = f"{covering.n_target} + {covering.n_rest}" if len(covering.pairs) == 1 else drawn
+        first.set_title(f"mutual covering, {count} balls")
     _draw_distances(second, description)
     _draw_sizes(third, description)
     return np.array([first, second, third], dtype=object)
 
 
 def _draw_distances(ax: Axes, description: Description) -> None:
-    """Histogram of the distances from the points to the nearest one of another label."""
+    """Draw the histogram of the distances from the points to the nearest one of another label."""
     ax.set(xlabel="distance to the nearest point of another label", ylabel="points")
     ax.set_title("distances to other labels")
     if description.distances is None or description.separation is None:
@@ -189,26 +158,38 @@ def _draw_distances(ax: Axes, description: Description) -> None:
     ax.hist(description.distances, bins=BINS, color=color(0), alpha=0.85)
     # Above the bars, so that the text stays clear of them.
     ax.set_ylim(top=1.15 * ax.get_ylim()[1])
-    ax.axvline(description.separation.value, color=color(4), linewidth=1.2, linestyle=LINES[1])
-    ax.annotate(
-        f"separation {description.separation.value:.4g}", (description.separation.value, 0.97),
-        xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points", va="top", color=shade(4),
-    )  # fmt: skip
+    value = description.separation.value
+    ax.axvline(value, color=color(4), linewidth=1.2, linestyle=LINES[1])
+    where: Any = {"xycoords": ("data", "axes fraction"), "xytext": (4, 0), "textcoords": "offset points", "va": "top"}
+    ax.annotate(f"separation {value:.4g}", (value, 0.97), color=shade(4), **where)
 
 
 def _draw_sizes(ax: Axes, description: Description) -> None:
-    """Predicted and actual numbers of detectors, over the width."""
+    """Draw predicted and actual numbers of detectors, over the width."""
     from matplotlib.ticker import MaxNLocator
 
     ax.set(xlabel="width", ylabel="detectors", xscale="log")
     ax.set_title("predicted and actual size")
-    if description.calibration is None:
+    calibration = description.calibration
+    if calibration is None:
         _left_out(ax, "calibration")
     else:
-        _draw_calibration(ax, description.calibration)
+        # A little beyond the widths seen, where the interval begins to open.
+        widths = [fit.width for fit in calibration.fits]
+        line = np.unique(np.geomspace(min(widths) / 1.3, max(widths) * 2, 60).astype(int))
+        predicted = [calibration.detectors(int(width)) for width in line]
+        lows, highs = [one.low for one in predicted], [one.high for one in predicted]
+        ax.fill_between(line, lows, highs, color=color(0), alpha=0.15, linewidth=0)
+        interval = f"predicted, {100 * calibration.confidence:g} % interval"
+        ax.plot(line, [one.value for one in predicted], color=color(0), label=interval)
+        found = [fit.detectors for fit in calibration.fits]
+        ax.plot(widths, found, linestyle="", marker="o", markersize=3.5, color=color(1), label="networks built")
+        ax.set_xticks(sorted(set(widths)), [f"{width:,}" for width in sorted(set(widths))])
+        ax.minorticks_off()
+        ax.axvline(calibration.width().value, color=GREY, linewidth=1.0, linestyle=LINES[2], label="interpolates")
     if description.limit is not None:
-        forecast = description.limit.n_detectors
-        ax.axhline(forecast, color=INK, linewidth=1.2, linestyle=LINES[1], label=f"limit forecast, {forecast:,}")
+        count = description.limit.n_detectors
+        ax.axhline(count, color=INK, linewidth=1.2, linestyle=LINES[1], label=f"limit forecast, {count:,}")
     if description.covering is not None:
         count = description.covering.n_target
         ax.axhline(count, color=color(2), linewidth=1.2, linestyle=LINES[2], label=f"covering, $M^-$ = {count:,}")
@@ -216,23 +197,6 @@ def _draw_sizes(ax: Axes, description: Description) -> None:
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     if ax.get_legend_handles_labels()[1]:
         ax.legend()
-
-
-def _draw_calibration(ax: Axes, calibration: Calibration) -> None:
-    # A little beyond the widths seen, where the interval begins to open.
-    widths = np.array([fit.width for fit in calibration.fits])
-    line = np.unique(np.geomspace(widths.min() / 1.3, widths.max() * 2, 60).astype(int))
-    predicted = [calibration.detectors(int(width)) for width in line]
-    values = [one.value for one in predicted]
-    lows, highs = [one.low for one in predicted], [one.high for one in predicted]
-    ax.fill_between(line, lows, highs, color=color(0), alpha=0.15, linewidth=0)
-    ax.plot(line, values, color=color(0), label=f"predicted, {100 * calibration.confidence:g} % interval")
-    found = [fit.detectors for fit in calibration.fits]
-    ax.plot(widths, found, linestyle="", marker="o", markersize=3.5, color=color(1), label="networks built")
-    ax.set_xticks(sorted(set(widths.tolist())), [f"{width:,}" for width in sorted(set(widths.tolist()))])
-    ax.minorticks_off()
-    width = calibration.width()
-    ax.axvline(width.value, color=GREY, linewidth=1.0, linestyle=LINES[2], label="width that interpolates")
 
 
 def _left_out(ax: Axes, part: str) -> None:

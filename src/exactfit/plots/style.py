@@ -7,7 +7,7 @@ lightness too. Every class also has its own marker, so that nothing rests on col
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from .._support.parameters import fill_docstring
@@ -31,8 +31,8 @@ documented = fill_docstring(
     y : array of shape (n_samples,)
     {ax}""",
     training="""X : array or frame of shape (n_samples, 2)
-        The training data.
     y : array of shape (n_samples,)
+        The training data.
     {ax}""",
     look="""{resolution}
     legend : bool
@@ -76,6 +76,7 @@ _SETTINGS: dict[str, Any] = {
     "ytick.color": GREY,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
+    "axes.prop_cycle": f"cycler(color={list(PALETTE)})",
     "legend.frameon": False,
     "legend.handletextpad": 0.4,
     "legend.columnspacing": 1.4,
@@ -105,8 +106,7 @@ def style(settings: Mapping[str, Any] | None = None) -> Iterator[None]:
     """
     matplotlib = need_matplotlib()
     # In a context of its own: a user's settings are the same before and after.
-    colors = {"axes.prop_cycle": matplotlib.cycler(color=PALETTE)}
-    with matplotlib.rc_context({**_SETTINGS, **colors, **(settings or {})}):
+    with matplotlib.rc_context({**_SETTINGS, **(settings or {})}):
         yield
 
 
@@ -123,7 +123,7 @@ def color(index: int) -> str:
     """Colour of class ``index``: the palette, then the palette made lighter, then all over again."""
     own = PALETTE[index % len(PALETTE)]
     lighter = index // len(PALETTE) % 2 == 1
-    return str(need_matplotlib().colors.to_hex(_towards(own, 1.0, 0.45))).upper() if lighter else own
+    return str(need_matplotlib().colors.to_hex(_mixed(own, 1.0, 0.45))).upper() if lighter else own
 
 
 def marker(index: int) -> str:
@@ -133,18 +133,17 @@ def marker(index: int) -> str:
 
 def tint(index: int, strength: float) -> Channels:
     """Colour of class ``index`` mixed with white: 0 is white, 1 the colour itself."""
-    return _towards(color(index), 1.0, 1 - strength)
+    return _mixed(color(index), 1.0, 1 - strength)
 
 
 def shade(index: int, strength: float = 0.6) -> Channels:
     """Colour of class ``index`` mixed with black: 0 is black, 1 the colour itself."""
-    return _towards(color(index), 0.0, 1 - strength)
+    return _mixed(color(index), 0.0, 1 - strength)
 
 
-def _towards(own: str, end: float, fraction: float) -> Channels:
+def _mixed(own: str, end: float, fraction: float) -> Channels:
     """Channels of a colour moved a fraction of the way to white (1) or black (0)."""
-    channels = need_matplotlib().colors.to_rgb(own)
-    red, green, blue = (channel + fraction * (end - channel) for channel in channels)
+    red, green, blue = (channel + fraction * (end - channel) for channel in need_matplotlib().colors.to_rgb(own))
     return red, green, blue
 
 
@@ -153,19 +152,14 @@ def axes_for(ax: Axes | None, size: tuple[float, float] | None = None) -> Iterat
     """Yield the given axes, or new ones in exactfit's style."""
     need_matplotlib()
     from matplotlib import pyplot as plt
-
-    if ax is not None:
-        check_axes(ax)
-    with style() if ax is None else nullcontext():
-        yield plt.subplots(figsize=size)[1] if ax is None else ax
-
-
-def check_axes(ax: Any) -> None:
-    """Refuse anything but matplotlib axes."""
-    need_matplotlib()
     from matplotlib.axes import Axes
 
-    if not isinstance(ax, Axes):
+    if ax is None:
+        with style():
+            yield plt.subplots(figsize=size)[1]
+    elif isinstance(ax, Axes):
+        yield ax
+    else:
         raise ParameterError(f"ax must be matplotlib axes, as plt.subplots() makes them, got {type(ax).__name__}")
 
 

@@ -19,33 +19,17 @@ from exactfit import (
     adaptive_width,
     certify,
     find_suspects,
-    fixed_width,
     lab,
     plots,
 )
-from exactfit.geometry import make_parallel_lines
-from exactfit.network.detector_network import DetectorNetwork
-from exactfit.plots import (
-    animate_construction,
-    plot_cells,
-    plot_detector,
-    plot_limit_shape,
-    plot_margins,
-    plot_masks_and_weights,
-)
-from exactfit.plots.firing import _prefix_counts
+from exactfit.plots import animate_construction, plot_cells, plot_detector, plot_margins
 
 COARSE = 40
-IN_THE_PLANE = (plot_cells, plot_detector, plot_limit_shape, plot_masks_and_weights, plot_margins)
+IN_THE_PLANE = (plot_cells, plot_detector, plot_margins)
 
 
 def texts(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
-
-
-def bits_one_by_one(points: Any, weights: Any, biases: Any) -> list[tuple[bool, ...]]:
-    lines = list(zip(weights.astype(np.float64), biases, strict=True))
-    return [tuple(bool(w @ x + b > 0) for w, b in lines) for x in points]
 
 
 @pytest.mark.parametrize("options", [{}, {"target": "all"}, {"activation": "relu"}])
@@ -56,24 +40,6 @@ def test_a_detector_claims_as_many_new_points_as_its_trace_says(options: Any, mo
         label = fitted.classes_[fitted.trace_.detector_classes[k]]
         assert title.startswith(f"detector {k + 1} of {fitted.n_detectors_}, for {label}: limit ")
         assert title.endswith(f" {claimed} new")
-
-
-def test_prefixes_of_all_hyperplanes_are_the_network(moons: Any) -> None:
-    X, y = moons
-    made = fixed_width(X, (y == "upper").astype(int), 200, random_state=0)
-    found, points = DetectorNetwork.of(made.network), np.asarray(X)
-    anchor = points[made.trace.anchors[0]]
-    few, all_of_them = _prefix_counts(points, found, anchor, [50, 200])
-    assert all_of_them.tolist() == found.counts(points)[0].tolist()
-    rows = bits_one_by_one(np.concatenate([[anchor], points]), found.normals[:50], found.biases[:50])
-    assert few.tolist() == [sum(on and not at for on, at in zip(row, rows[0], strict=True)) for row in rows[1:]]
-
-
-def test_masks_and_weights_stand_over_the_same_hyperplanes() -> None:
-    X, y = make_parallel_lines(10, distance=0.2)
-    masks = fixed_width(X, y, 300, random_state=0)
-    title = plot_masks_and_weights(masks, X, y, resolution=COARSE).get_title("left")
-    assert title == f"masks need {masks.network.widths[1]} detectors, weights 1"
 
 
 def test_balls_have_the_certified_radii(model: Any, moons: Any) -> None:
