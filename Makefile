@@ -52,13 +52,13 @@ bench-weighted: .venv/.installed-test fresh-kernels
 test: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m mypy --strict src
+	$(RUN) -m mypy --strict src experiments
 	$(TEST)
 
 check: .venv/.installed-test fresh-kernels
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
-	$(RUN) -m mypy --strict src
+	$(RUN) -m mypy --strict src experiments
 	$(TEST) -q -m "not long and not slow and not site"
 
 check-newest check-lowest check-torch:
@@ -78,7 +78,7 @@ test-site: .venv/.installed-site fresh-kernels
 
 docs: .venv/.installed-docs fresh-kernels
 	$(SPHINX)
-	$(TEST) src tests/docs
+	$(TEST) src experiments tests/docs
 
 docs-quick: .venv/.installed-docs
 	$(SPHINX) -D plot_gallery=0

@@ -15,9 +15,8 @@ which fewer than half of the runs interpolate at the largest n are left out, as 
 import sys
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize
-
-from exactfit.lab import read_trials
 
 RADIUS = 1.0  # of the scaled data
 REPEATS = 100  # of the bootstrap
@@ -53,7 +52,7 @@ def powers(tables, runs):
 
 
 for path in sys.argv[1:]:
-    rows, rng = read_trials(path).rows, np.random.default_rng(0)
+    rows, rng = pd.read_csv(path, comment="#"), np.random.default_rng(0)
     tables = {lam: table(rows, lam) for lam in np.unique(rows["lambda"]) if lam >= RADIUS}
     tables = {lam: each for lam, each in tables.items() if each[1][:, -1].mean() >= 0.5 and len(each[0]) > 2}
     n_runs = len(np.unique(rows["run"]))

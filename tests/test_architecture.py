@@ -218,7 +218,7 @@ SURFACE = {
     "find_suspects": "labels worth checking",
     "fixed_width": "Algorithm 2",
     "geometry": "the theorem's quantities",
-    "lab": "the paper's experiments and sweeps",
+    "lab": "comparisons, evaluation, data by name",
     "load": "the only loader",
     "plots": "pictures",
     "read_table": "files of rows and columns",

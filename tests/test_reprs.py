@@ -8,7 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from helpers.problems import HEAD, OPTIONS_GRID, write_points, written
+from helpers.problems import write_points
 from sklearn.base import BaseEstimator
 
 import exactfit
@@ -48,17 +48,10 @@ def of_geometry():
     yield from (found.calibration, found.bounds.constants, geometry.Constants())
 
 
-def of_the_lab(folder):
-    write_points(folder)
+def of_the_lab():
     compared = exactfit.compare(X[:60], Y[:60], ["huang", "1-nn"])
     measured = exactfit.evaluate({"width": 20}, X[:60], Y[:60], n_folds=2, n_repeats=1)
     yield from (compared, compared.rows[0], measured, measured.standings[0], lab.load_dataset("two-moons"))
-    yield from (
-        lab.paper_experiment("two-moons"),
-        lab.load_sweep(written(folder, HEAD + OPTIONS_GRID)),
-        lab.SweepOptions(),
-    )
-    yield lab.merge_trials([])
 
 
 def of_tables(folder):
@@ -73,7 +66,7 @@ def of_tables(folder):
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     folder = tmp_path_factory.mktemp("records")
-    return [*of_models(), *of_geometry(), *of_the_lab(folder), *of_tables(folder)]
+    return [*of_models(), *of_geometry(), *of_the_lab(), *of_tables(folder)]
 
 
 def test_it_fits_in_a_few_lines(records):

@@ -19,26 +19,6 @@ from exactfit.lab import evaluation
 pytestmark = pytest.mark.usefixtures("at_fruit")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["reproduce", "nothing"],
-        ["reproduce", "two-moons", "--extent", "huge"],
-        ["reproduce", "all", "--store", "s.jsonl"],
-        ["reproduce", "two-moons", "--runs", "0"],
-        ["reproduce", "two-moons", "--jobs", "0"],
-        ["reproduce", "two-moons", "--shard", "5/4"],
-        ["reproduce", "two-moons", "--backend", "ray"],
-        ["reproduce", "two-moons", "--backend", "dask"],
-        ["reproduce", "two-moons", "--store", "s.csv.gz"],
-        ["sweep", "nothing.toml"],
-        ["trials", "merge", "out.jsonl", "nothing.jsonl"],
-    ],
-)
-def test_wrong_usage_is_told_in_one_line(arguments: list[str], capsys: Capture) -> None:
-    error_of(arguments, capsys, 2)
-
-
 def test_describe(capsys: Capture) -> None:
     out, _ = output_of(["describe", "fruit.csv", "--label", "fruit", "--time-limit", "0.5"], capsys)
     assert out.startswith("5 points, 4 features, 3 labels\n")

@@ -165,22 +165,21 @@ def test_the_commands_are_these() -> None:
         "playground",
         "predict",
         "repair",
-        "reproduce",
     ]
-    assert commands() == [*expected, "suspects", "sweep", "trials", "warm-up"]
+    assert commands() == [*expected, "suspects", "warm-up"]
 
 
-@pytest.mark.parametrize("command", [*commands(), "trials merge", "trials summary", "trials cost"])
+@pytest.mark.parametrize("command", commands())
 def test_every_help_has_an_example_and_the_exit_codes(command: str, capsys: Capture) -> None:
     out, err = output_of([*command.split(), "--help"], capsys)
     text = " ".join(out.split())
     assert "Exit codes: 0 fine, 1 the claim does not hold, 2 usage, 3 bad data, 130 interrupted." in text
-    assert f"Example: exactfit {command} " in text or command == "trials"
+    assert f"Example: exactfit {command} " in text
     assert err == ""
 
 
 def test_the_help_of_a_flag_shows_no_value(capsys: Capture) -> None:
-    for command in ([], ["fit"], ["trials", "merge"]):
+    for command in ([], ["fit"]):
         assert "bool" not in output_of([*command, "--help"], capsys)[0].lower()
 
 

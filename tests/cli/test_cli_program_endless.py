@@ -20,7 +20,6 @@ pytestmark = [
     pytest.mark.usefixtures("at_fruit"),
     pytest.mark.skipif(not ZERO.exists(), reason="needs a device without end"),
 ]
-SWEEP = 'runs = {runs}\n{more}\n[data]\nfile = "fruit.csv"\nlabel = "fruit"\n[grid]\nwidth = [10]\n{axes}\n'
 
 
 @pytest.fixture
@@ -53,12 +52,8 @@ def test_endless_standard_input_ends_at_the_limit(capsys: Capture, monkeypatch: 
 COMMANDS = {
     "zero.npz": ["fit", "zero.npz", "-o", "m"],
     "zero.parquet": ["fit", "zero.parquet", "--label", "fruit", "-o", "m"],
-    "zero.toml": ["sweep", "zero.toml"],
     "zero.safetensors": ["predict", "zero.safetensors", "fruit.csv"],
     "zero.onnx": ["repair", "zero.onnx", "fruit.csv", "--label", "fruit", "--drop", "colour", "-o", "new.onnx"],
-    "zero.csv": ["trials", "summary", "zero.csv"],
-    "zero.csv.gz": ["trials", "summary", "zero.csv.gz"],
-    "zero.jsonl": ["trials", "summary", "zero.jsonl"],
 }
 
 
@@ -66,15 +61,6 @@ COMMANDS = {
 def test_devices_are_no_files_of_other_kinds(name: str, capsys: Capture) -> None:
     Path(name).symlink_to(ZERO)
     assert "is no ordinary file" in error_of(COMMANDS[name], capsys, 3)
-
-
-@pytest.mark.parametrize(("more", "axes"), [("", "max_bias = [1]"), ("held_out = 0.5", "")])
-@pytest.mark.parametrize("runs", [10**20, 10**9])
-def test_a_sweep_that_would_never_end_is_refused(more: str, axes: str, runs: int, capsys: Capture) -> None:
-    Path("own.toml").write_text(SWEEP.format(runs=runs, more=more, axes=axes), encoding="utf-8")
-    told = error_of(["sweep", "own.toml"], capsys, 2)
-    assert "own: 1000000000" in told
-    assert "are more than 100,000,000 trials: use fewer" in told
 
 
 def test_messages_show_numbers_as_numbers() -> None:

@@ -30,7 +30,9 @@ import numpy as np
 import exactfit
 from exactfit.persistence import container
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # started as a folder, Python finds only what is in it
+# Started as a folder, Python finds only what is in it.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from fuzzing.cases import KINDS
 
 SECONDS = 10  # of a processor, for a case

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,20 @@ import pandas as pd
 import safetensors.numpy
 from helpers.attacks import model_file, network_digest, table_file
 from helpers.networks import NETWORKS, fitted_model, labels, points, two_layers
-from helpers.problems import OWN, fill
+from helpers.problems import OWN
 from helpers.processes import REFUSED, is_sound, loaded, run_alone, run_here
 from sklearn.linear_model import LogisticRegression
 
 import exactfit
+import experiments
 from exactfit.construct import adaptive_width
-from exactfit.lab import read_trials
-from exactfit.lab.experiment import load_experiment
+from exactfit.lab import load_dataset
 from exactfit.persistence import container
 from exactfit.persistence.container import packed, unpacked
 from exactfit.repairs.graphs import Graph
+from experiments.experiment import load_experiment, paper_experiment
+from experiments.store import Store, read_trials
+from experiments.sweep import SweepOptions, add_trials
 
 WILD: list[Any] = [
     None, True, 0, 1, -1, 2**31, 2**33, 2**63 - 1, 2**63, 2**70, 10**30, 0.5, -0.0, 1e308, "", "a", "0x1p0", "inf",
@@ -287,7 +290,7 @@ def fit_table(path: Path, missing: str) -> None:
 
 def sweeps(_: Path) -> Files:
     """The paper's own experiments."""
-    folder = Path(exactfit.__file__).parent / "lab" / "paper"
+    folder = Path(experiments.__file__).parent / "paper"
     return [(path.name, path.read_bytes()) for path in sorted(folder.glob("*.toml"))]
 
 
@@ -300,7 +303,10 @@ def fuzz_sweep(bases: Files, rng: Rng, folder: Path) -> None:
 
 def stores(folder: Path) -> Files:
     """A store of a few trials."""
-    return [("store", fill(folder / "base.jsonl", range(6)).read_bytes())]
+    path, experiment = folder / "base.jsonl", paper_experiment("parallel-lines")
+    with Store(path, print) as store:
+        add_trials(replace(experiment, runs=6), [load_dataset("parallel-lines")], store, SweepOptions())
+    return [("store", path.read_bytes())]
 
 
 def fuzz_store(bases: Files, rng: Rng, folder: Path) -> None:

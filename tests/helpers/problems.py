@@ -1,4 +1,4 @@
-"""Small problems that tests share: strategies, points and labels, constructions, tables, images, sweeps."""
+"""Small problems that tests share: strategies, points and labels, constructions, tables, images."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.datasets import load_digits, make_moons
+from sklearn.datasets import make_moons
 
 from exactfit import (
     DataError,
@@ -38,17 +38,11 @@ from exactfit.construct.patterns import patterns_of
 from exactfit.construct.unique_patterns import NO_RANK, PatternGroups, UniquePatterns
 from exactfit.construct.values import roundest
 from exactfit.constructions import Constructor
-from exactfit.data import ChunkedPoints, data_digest, mean
+from exactfit.data import ChunkedPoints, mean
 from exactfit.data.equal import hashes_of
 from exactfit.data.pairs import closest_pair
 from exactfit.geometry.theorem import make_disc_moons
-from exactfit.lab import Dataset, load_dataset
-from exactfit.lab.experiment import Experiment, header_of
 from exactfit.lab.images import MNIST
-from exactfit.lab.store import Store
-from exactfit.lab.sweep import Backend, Shard, Sweep, SweepReport
-from exactfit.lab.trial import Cell, Scheme, Trial
-from exactfit.lab.trials import Trials
 from exactfit.network import Dense, Sparse
 from exactfit.network.activations import Activation
 from exactfit.network.bits import BitMatrix
@@ -593,27 +587,6 @@ def cells(table: Table) -> dict[str, list[Any]]:
     }
 
 
-# ---- Experiments in files: parts of a TOML file, and how one is written --------------------------------------------
-
-
-GRID_TOML = """
-[grid]
-width = { first = 10, last = 40, step = 10 }
-max_bias = [0, 0.5, 1]
-"""
-
-
-ONE_FIGURE = """
-[[figure]]
-kind = "data"
-"""
-
-
-def write_toml(name: str, text: str) -> str:
-    Path(name).write_text(text, encoding="utf-8")
-    return name
-
-
 # ---- Files of MNIST with few images, of random pixels --------------------------------------------------------------
 
 
@@ -646,34 +619,14 @@ def write_mnist(
     return pixels
 
 
-# ---- A small table and a sweep over options on it ------------------------------------------------------------------
-
-
-HEAD = """title = "Points"
-runs = 2
-held_out = 0.25
-[data]
-file = "points.csv"
-label = "kind"
-scale = "none"
-[grid]
-"""
-OPTIONS_GRID = """construction = ["default", "1-nn"]
-detectors = ["mask", "weighted"]
-"""
+# ---- A small table ------------------------------------------------------------------------------------------------
 
 
 def write_points(folder: Path) -> None:
-    """The table that the sweep is about."""
+    """Points of the plane with two labels."""
     rng = np.random.default_rng(0)
     rows = [f"{x:.3f},{y:.3f},{'ab'[int(x > y)]}" for x, y in rng.normal(size=(40, 2))]
     (folder / "points.csv").write_text("\n".join(["x,y,kind", *rows]), encoding="utf-8")
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "points.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 # ---- Data and constructors for comparisons -------------------------------------------------------------------------
@@ -696,89 +649,3 @@ class Base:
 @dataclass(frozen=True)
 class Good(Base):
     name: ClassVar[str] = "good"
-
-
-# ---- Stores of a few trials ----------------------------------------------------------------------------------------
-
-
-def quiet(_: str) -> None:
-    """Notes that a test does not look at."""
-
-
-def header(kind: str = "shared", data: str = "parallel-lines") -> dict:
-    return header_of("toy", load_dataset(data), Scheme(kind=kind, center=False))
-
-
-def trial(run: int, n: int = 64, **more) -> Trial:
-    return Trial(run, Cell(n, 0.5, 20), **({"per_class": (3,), "missed": run % 2, "seconds": 0.012345} | more))
-
-
-def fill(path: Path, runs: range, **more) -> Path:
-    with Store(path, quiet) as store:
-        name = store.begin(header())
-        for run in runs:
-            store.add(name, trial(run, **more))
-    return path
-
-
-def keys(trials: Trials) -> list[tuple]:
-    return sorted(trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist())
-
-
-WIDTHS, BIASES = (10, 20, 40), (0.0, 0.5, 1.0, 1.5)
-
-
-def records(runs: int = 6, points: tuple[int, ...] = (100,)) -> list[dict[str, float]]:
-    """Cells at n = 10 never interpolate, those at n = 40 always, those between now and then."""
-    return [
-        {
-            "n": n, "lambda": lam, "N": N, "detectors": 100 - n + 10 * lam + run % 3, "seconds": 0.1,
-            "missed": {10: 1, 20: run % 2, 40: 0}[n],
-        }
-        for n in WIDTHS for lam in BIASES for N in points for run in range(runs)
-    ]  # fmt: skip
-
-
-# ---- A small sweep_toy over small data -----------------------------------------------------------------------------
-
-
-def dataset(name: str, X: np.ndarray, y: np.ndarray, target: int | None = None) -> Dataset:
-    X, y = np.ascontiguousarray(X / np.sqrt((X**2).sum(axis=1)).max()), y.astype(np.int64)
-    return Dataset(
-        X=X, y=y, name=name, classes=tuple(map(str, range(int(y.max()) + 1))), target=target,
-        digest=data_digest(X, y), published=None, source="test",
-    )  # fmt: skip
-
-
-MOONS = dataset("moons", *make_moons(60, noise=0.05, random_state=0), target=1)
-
-
-X_DIGITS, Y_DIGITS = load_digits(return_X_y=True)
-
-
-DIGITS = dataset("digits", X_DIGITS[:80], Y_DIGITS[:80])
-
-
-GRID = {"width": (10, 40, 70), "max_bias": (0.0, 0.5, 1.0), "points": (40, 60)}
-
-
-TOY = Experiment("toy", "Toy", 3, ({}, {}), (GRID,), Scheme(center=False))
-
-
-def ignore_all(*_: object) -> None:
-    """Whoever does not listen."""
-
-
-def sweep_toy(
-    path: Path, experiment: Experiment = TOY, backend: Backend | None = None, shard: Shard | None = None,
-    data: tuple[Dataset, ...] = (MOONS, DIGITS),
-) -> SweepReport:  # fmt: skip
-    with Store(path, ignore_all) as store:
-        return Sweep(experiment, data, store, shard or Shard()).run(backend or Backend(), ignore_all)
-
-
-def trial_rows(trials: Trials) -> list[tuple]:
-    """Everything but the seconds, sorted."""
-    digests = np.array([header["digest"] + header["scheme"] for header in trials.headers])[trials.rows["header"]]
-    plain = trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist()
-    return sorted(zip(digests.tolist(), plain, trials.rows["per_class"].tolist(), strict=True))

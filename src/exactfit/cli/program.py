@@ -36,17 +36,9 @@ COMMANDS: dict[Callable[..., None], str] = {
     lab.compare_command: "exactfit compare train.csv --label label --time-limit 10",
     lab.evaluate_command: "exactfit evaluate train.csv --label label --min-width 1024",
     data_quality.suspects_command: "exactfit suspects train.csv --label label --top 20",
-    lab.reproduce_command: "exactfit reproduce two-moons",
-    lab.sweep_command: "exactfit sweep my.toml",
     lab.demo_command: "exactfit demo -o pictures --seed 3",
     lab.playground_command: "exactfit playground --port 8000 --no-browser",
     lab.warm_up_command: "exactfit warm-up",
-}
-TRIALS: dict[Callable[..., None], str] = {
-    lab.merge_command: "exactfit trials merge all.csv.gz 1.jsonl 2.jsonl",
-    lab.summary_command: "exactfit trials summary results/mnist.trials.csv.gz",
-    lab.cost_command: "exactfit trials cost results/*.trials.csv.gz",
-    lab.published_command: "exactfit trials published results/*.trials.csv.gz",
 }
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
 CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
@@ -125,10 +117,6 @@ def _remember(quiet: bool, debug: bool) -> None:
 
 for _function, _example in COMMANDS.items():
     add_command(app, _function, _example)
-_trials = typer.Typer(help="Merge, pack and summarise the trials of sweeps.", no_args_is_help=True, epilog=CODES)
-for _function, _example in TRIALS.items():
-    add_command(_trials, _function, _example)
-app.add_typer(_trials, name="trials")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

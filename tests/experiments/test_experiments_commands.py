@@ -1,4 +1,4 @@
-"""One experiment from beginning to end, and its distance from the published cells."""
+"""Experiments from the shell: from a file to trials, summary and figures; and what is refused."""
 
 from __future__ import annotations
 
@@ -7,36 +7,27 @@ import os
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from helpers.problems import GRID_TOML, ONE_FIGURE, write_mnist, write_toml
+from helpers.problems import write_mnist
 from helpers.processes import dask_cluster, started
 from sklearn.datasets import load_iris, make_moons
+from toys import GRID_TOML, ONE_FIGURE, moons_toml, write_toml
 
-from exactfit.cli import main
 from exactfit.exceptions import DataError
-from exactfit.lab import load_dataset, read_trials
-from exactfit.lab import trial as trial_module
-from exactfit.lab.experiment import paper_experiment
-from exactfit.lab.reproducing import (
-    PUBLISHED,
-    PUBLISHED_COSTS,
-    PublishedCell,
-    agreements,
-    cost_text,
-    pair_texts,
-    z_of_means,
-    z_of_shares,
-)
-from exactfit.lab.trial import Cell, Draw, FirstLayers, OrderedPoints, Scheme, Trial, run_cell
-from exactfit.lab.trials import Trials, merge_trials, row_dtype
+from exactfit.lab import load_dataset
+from experiments import __main__ as commands
+from experiments.__main__ import main
+from experiments.store import read_trials
+from experiments.trials import merge_trials
 
 pytestmark = pytest.mark.usefixtures("here")
+ROOT = Path(__file__).parents[2]
+ZERO = Path("/dev/zero")
 
 
 def lines(path: str | Path) -> list[dict[str, str]]:
@@ -121,7 +112,7 @@ def test_sweep_over_data_of_ones_own(ending: str) -> None:
     assert len(lines(f"{stem}.csv")) == 12
     for kind in ("heatmap", "slices-bias", "slices-width", *(["data"] if ending == "loader" else [])):
         check_pair(f"{stem}-{kind}")
-    (header,) = read_trials("exactfit-results/mine.jsonl").headers
+    (header,) = read_trials("exactfit-results/mine.jsonl").headers.values()
     assert header["classes"] == (["0", "1"] if ending == "loader" else ["x", "y", "z"])
     assert header["target"] == ("0" if ending == "loader" else None)
     assert header["digest"]
@@ -180,65 +171,10 @@ def test_data_that_cannot_be_used(source: str, code: int, says: str, capsys: pyt
     assert says in capsys.readouterr().err
 
 
-def moons_toml(name: str = "mine", runs: int = 4) -> str:
-    source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }'
-    return write_toml(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID_TOML}{ONE_FIGURE}")
-
-
-def test_shards_are_merged_packed_and_continued_from(capsys: pytest.CaptureFixture[str]) -> None:
-    toml = moons_toml()
-    for index in (1, 2, 3):
-        assert main(["sweep", toml, "-j", "1", "--shard", f"{index}/3", "--store", f"{index}.jsonl"]) == 0
-    assert not Path("exactfit-results/mine").exists(), "a shard draws nothing"
-    assert "merge the stores" in capsys.readouterr().err
-    assert main(["trials", "merge", "all.csv.gz", "1.jsonl", "2.jsonl", "3.jsonl"]) == 0
-    assert capsys.readouterr().out == "all.csv.gz: 48 trials\n"
-    assert main(["sweep", toml, "-j", "1", "--start-from", "all.csv.gz", "--store", "new.jsonl", "-o", "out"]) == 0
-    assert "48 trials are there, 0 to run" in capsys.readouterr().err
-    assert main(["sweep", toml, "-j", "1", "--runs", "5", "--store", "new.jsonl", "--start-from", "all.csv.gz"]) == 0
-    err = capsys.readouterr().err
-    assert "48 trials are there, 12 to run" in err
-    assert "is there already" in err
-    assert main(["sweep", toml, "-j", "1", "--store", "whole.jsonl", "-o", "whole"]) == 0
-    capsys.readouterr()
-    assert main(["trials", "summary", "all.csv.gz"]) == 0
-    printed = capsys.readouterr().out
-    assert main(["trials", "summary", "whole.jsonl", "whole.csv"]) == 0
-
-    def but_seconds(text: str) -> list[str]:
-        return [line.rpartition(",")[0] for line in text.splitlines()]
-
-    assert but_seconds(printed) == but_seconds(Path("whole.csv").read_text(encoding="utf-8"))
-    assert but_seconds(printed) == but_seconds(Path("out/mine.csv").read_text(encoding="utf-8"))
-    assert main(["trials", "cost", "all.csv.gz"]) == 0
-    assert capsys.readouterr().out.startswith("all.csv.gz: 48 trials in ")
-
-
-def test_failed_trials_show_in_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def sometimes(layers, cell):
-        if cell.n == 20:
-            raise ZeroDivisionError("on purpose")
-        return run_cell(layers, cell)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(trial_module, "run_cell", sometimes)
-        assert main(["sweep", moons_toml(), "-j", "1"]) == 1
-    assert "12 trials failed" in capsys.readouterr().err
-    assert main(["sweep", "mine.toml", "-j", "1"]) == 0
-
-
-def test_independent_draws() -> None:
-    toml = moons_toml(runs=2)
-    assert main(["sweep", toml, "-j", "1", "--independent", "-o", "out"]) == 0
-    assert {cell["scheme"] for cell in lines("out/mine.csv")} == {"independent"}
-
-
 def test_processes_and_a_scheduler(tmp_path: Path) -> None:
     toml = moons_toml()
     with dask_cluster(tmp_path, 1, 2) as address:
-        arguments = ["--backend", "dask", "--scheduler", address, "--store", "dask.jsonl"]
+        arguments = ["--scheduler", address, "--store", "dask.jsonl"]
         assert main(["sweep", toml, *arguments]) == 0
     assert main(["sweep", toml, "-j", "2", "--store", "two.jsonl"]) == 0
     parts = [read_trials("dask.jsonl"), read_trials("two.jsonl")]
@@ -247,10 +183,10 @@ def test_processes_and_a_scheduler(tmp_path: Path) -> None:
 
 def test_a_second_sweep_on_the_same_store_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     code = (
-        "import sys; from exactfit.lab.store import Store; s = Store('s.jsonl', print); "
-        "print('open', flush=True); sys.stdin.readline()"
+        "import sys; sys.path.insert(0, sys.argv[1]); from experiments.store import Store; "
+        "s = Store('s.jsonl', print); print('open', flush=True); sys.stdin.readline()"
     )
-    with started([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+    with started([sys.executable, "-c", code, str(ROOT)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "open\n"
         assert main(["sweep", moons_toml(), "-j", "1", "--store", "s.jsonl"]) == 2
@@ -264,8 +200,9 @@ def test_interrupted_and_continued() -> None:
     import signal
 
     toml = moons_toml(runs=4000)
-    command = [sys.executable, "-m", "exactfit", "sweep", toml, "-j", "1", "--store", "s.jsonl"]
-    with started(command, stderr=subprocess.PIPE) as process:
+    command = [sys.executable, "-m", "experiments", "sweep", toml, "-j", "1", "--store", "s.jsonl"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    with started(command, stderr=subprocess.PIPE, env=environment) as process:
         end = time.monotonic() + 60
         while not (Path("s.jsonl").exists() and Path("s.jsonl").stat().st_size > 5000):
             assert time.monotonic() < end
@@ -291,112 +228,83 @@ def test_the_extent_goes_with_the_trials_to_start_from(
         asked.append((name, extent))
         raise DataError("that is all")
 
-    monkeypatch.setattr("exactfit.lab.experiment.paper_experiment", note)
+    monkeypatch.setattr(commands, "paper_experiment", note)
     assert main(["reproduce", "mnist", *given]) == 3
     assert asked == [("mnist", extent)]
 
 
-TWO_MOONS = [cell for cell in PUBLISHED if cell.data == "two-moons"]
+def test_stores_are_merged_packed_and_continued_from(capsys: pytest.CaptureFixture[str]) -> None:
+    toml = moons_toml()
+    for runs in ("2", "4"):
+        assert main(["sweep", toml, "-j", "1", "--runs", runs, "--store", f"{runs}.jsonl", "-o", runs]) == 0
+    capsys.readouterr()
+    assert main(["trials", "merge", "all.csv.gz", "2.jsonl", "4.jsonl"]) == 0
+    assert capsys.readouterr().out == "all.csv.gz: 48 trials\n"
+    assert main(["sweep", toml, "-j", "1", "--start-from", "all.csv.gz", "--store", "new.jsonl", "-o", "out"]) == 0
+    assert "48 trials are there, 0 to run" in capsys.readouterr().err
+    assert main(["sweep", toml, "-j", "1", "--runs", "5", "--store", "new.jsonl", "--start-from", "all.csv.gz"]) == 0
+    err = capsys.readouterr().err
+    assert "48 trials are there, 12 to run" in err
+    assert "is there already" in err
+    assert main(["sweep", toml, "-j", "1", "--store", "whole.jsonl", "-o", "whole"]) == 0
+    capsys.readouterr()
+    assert main(["trials", "summary", "all.csv.gz"]) == 0
+    printed = capsys.readouterr().out
+    assert main(["trials", "summary", "whole.jsonl", "whole.csv"]) == 0
+
+    def but_seconds(text: str) -> list[str]:
+        return [line.rpartition(",")[0] for line in text.splitlines()]
+
+    assert but_seconds(printed) == but_seconds(Path("whole.csv").read_text(encoding="utf-8"))
+    assert but_seconds(printed) == but_seconds(Path("out/mine.csv").read_text(encoding="utf-8"))
+    assert main(["trials", "cost", "all.csv.gz"]) == 0
+    assert capsys.readouterr().out.startswith("all.csv.gz: 48 trials in ")
 
 
-RUNS = 150
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce", "nothing"],
+        ["reproduce", "two-moons", "--extent", "huge"],
+        ["reproduce", "all", "--store", "s.jsonl"],
+        ["reproduce", "two-moons", "--runs", "0"],
+        ["reproduce", "two-moons", "--jobs", "0"],
+        ["reproduce", "two-moons", "--store", "s.csv.gz"],
+        ["reproduce"],
+        ["sweep", "nothing.toml"],
+        ["trials", "merge", "out.jsonl", "nothing.jsonl"],
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("experiments: ")
 
 
-MOST = 3.5
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("reproduce", "sweep", "trials"))
 
 
-RESULTS = Path(__file__).parents[2] / "results"
+@pytest.mark.skipif(not ZERO.exists(), reason="needs a device without end")
+@pytest.mark.parametrize("name", ["zero.toml", "zero.csv", "zero.csv.gz", "zero.jsonl"])
+def test_devices_are_no_files(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path(name).symlink_to(ZERO)
+    command = ["sweep", name] if name.endswith("toml") else ["trials", "summary", name]
+    assert main(command) == 3
+    assert "is no ordinary file" in capsys.readouterr().err
 
 
-@cache
-def kept(path: Path) -> Trials:
-    return read_trials(path)
-
-
-@pytest.fixture(scope="module")
-def trials() -> dict[tuple[int, float], list[Trial]]:
-    data = load_dataset("two-moons")
-    problem, cells = OrderedPoints.of(data), [Cell(cell.n, cell.lam, 1000) for cell in TWO_MOONS]
-    found: dict[tuple[int, float], list[Trial]] = {(cell.n, cell.lam): [] for cell in cells}
-    for run in range(RUNS):
-        layers = FirstLayers(problem, Draw(data.digest, Scheme(center=False), run), cells)
-        for cell in cells:
-            found[cell.n, cell.lam].append(run_cell(layers, cell))
-    return found
-
-
-@pytest.mark.parametrize("cell", TWO_MOONS, ids=str)
-def test_two_moons(trials: dict[tuple[int, float], list[Trial]], cell: PublishedCell) -> None:
-    own = trials[cell.n, cell.lam]
-    share = float(np.mean([trial.missed == 0 for trial in own]))
-    assert abs(z_of_shares(share, RUNS, cell.probability, cell.runs)) < MOST
-    assert abs(z_of_means(np.array([trial.detectors for trial in own]), cell.width, cell.runs)) < MOST
-
-
-@pytest.mark.parametrize("path", sorted(RESULTS.glob("*.trials.csv.gz")), ids=lambda path: path.name)
-def test_the_kept_results_agree_with_what_was_published(path: Path) -> None:
-    for found in agreements(kept(path)):
-        assert abs(found.z_probability) < MOST
-        if found.cell.data == "cifar10":  # a copy that went through JPEG: close, but not the same images
-            assert found.cell.width is None or found.width == pytest.approx(found.cell.width, rel=0.02)
-        else:
-            assert abs(found.z_width) < MOST
-
-
-def test_published_cells_are_found_among_the_trials() -> None:
-    found = agreements(kept(RESULTS / "two-moons.trials.csv.gz"))
-    assert [each.cell for each in found] == TWO_MOONS
-    assert {each.runs for each in found} == {250}
-
-
-def test_a_second_layer_without_detectors_counts_as_one_neuron() -> None:
-    kind = {"header": "a", "data": "two-moons"}
-    rows = np.zeros(4, dtype=row_dtype(1))
-    rows["n"], rows["lambda"], rows["N"], rows["missed"] = 100, 0.5, 1000, 9
-    rows["detectors"] = rows["per_class"][:, 0] = [0, 0, 4, 2]
-    (found,) = agreements(Trials((kind,), rows))
-    assert (found.width, found.n_empty) == (2.0, 2)
-    assert str(found).endswith("2 runs without a detector counted as one neuron, as in the published widths")
-
-
-def test_pairs_of_digits_stand_beside_the_published_ones() -> None:
-    eight, nine = pair_texts(kept(RESULTS / "mnist-pairs.trials.csv.gz"))
-    assert "100 %: 85.0 against 82.4; from 80 % to 100 %: +11.8% against +12.0%" in eight
-    assert "100 %: 61.0 against 60.8; from 80 % to 100 %: +12.8% against +13.2%" in nine
-    families = pair_texts(kept(RESULTS / "mnist-pairs-families.trials.csv.gz"))
-    assert ["+16.1%" in families[0], "+15.3%" in families[1]] == [True, True]
-    assert pair_texts(kept(RESULTS / "two-moons.trials.csv.gz")) == []
-
-
-def test_costs_stand_beside_the_published_ones() -> None:
-    for name, (_, count) in PUBLISHED_COSTS.items():
-        experiment = paper_experiment(name)
-        runs = 50 if name == "two-moons" else experiment.runs
-        n_points = {"sample-size": 1_000_000, "two-moons": 1000}.get(name, 14_000)
-        assert count == len(experiment.data) * len(experiment.cells(n_points)) * runs
-    told = cost_text(kept(RESULTS / "two-moons.trials.csv.gz"))
-    assert told.startswith("637,500 trials in 0.1")
-    assert told.endswith(" core-hours; published: 127,500 trials in 0.1 core-hours")
-
-
-@pytest.mark.data
-def test_mnist() -> None:
-    folder = os.environ.get("EXACTFIT_DATA")
-    if not folder:
-        pytest.skip("EXACTFIT_DATA names no folder")
-    data = load_dataset("mnist", folder)
-    cell = Cell(500, 0.0, 70_000)
-    trial = run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(center=False), 0), [cell]), cell)
-    assert trial.missed == 0
-    assert trial.detectors == pytest.approx(17_116, rel=0.05)
-
-
-def test_parallel_lines_are_the_worst_case() -> None:
-    """Nearly every target point is an anchor; in the run that is kept, every one is."""
-    data, cell = load_dataset("parallel-lines"), Cell(2000, 1.0, 20)
-    found = [
-        run_cell(FirstLayers(OrderedPoints.of(data), Draw(data.digest, Scheme(center=False), run), [cell]), cell)
-        for run in range(5)
-    ]
-    assert all(trial.missed == 0 and trial.detectors >= 8 for trial in found)
-    assert found[0].detectors == 10
+@pytest.mark.parametrize(("more", "axes"), [("", "max_bias = [1]"), ("held_out = 0.5", "")])
+@pytest.mark.parametrize("runs", [10**20, 10**9])
+def test_a_sweep_that_would_never_end_is_refused(
+    more: str, axes: str, runs: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = '[data]\nloader = "load_iris"\n[grid]\nwidth = [10]\n'
+    write_toml("own.toml", f"runs = {runs}\n{more}\n{data}{axes}\n")
+    assert main(["sweep", "own.toml"]) == 2
+    told = capsys.readouterr().err
+    assert "own: 1000000000" in told
+    assert "are more than 100,000,000 trials: use fewer" in told

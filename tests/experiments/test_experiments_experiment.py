@@ -11,7 +11,9 @@ import pytest
 
 from exactfit import Options
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab.experiment import BEYOND, PAPER, Cell, axis_values, load_experiment, paper_experiment
+from experiments import experiment
+from experiments.experiment import BEYOND, PAPER, axis_values, load_experiment, paper_experiment
+from experiments.widths import Cell
 
 # The experiments of the paper: axes, number of points, runs.
 N_POINTS = {
@@ -53,23 +55,23 @@ def published(name: str) -> set[Cell]:
 @pytest.mark.parametrize("name", PAPER)
 def test_paper_scale_is_the_published_grid(name: str) -> None:
     experiment = paper_experiment(name)
-    cells = experiment.cells(N_POINTS[name])
+    cells = experiment.grid.cells(N_POINTS[name])
     assert set(cells) == published(name)
     assert len(set(cells)) == len(cells)
     assert experiment.runs == RUNS.get(name, 25)
-    assert not experiment.scheme.center
+    assert not experiment.grid.center
 
 
 @pytest.mark.parametrize("name", BEYOND)
 def test_what_goes_beyond_the_paper_draws_as_it_does(name: str) -> None:
-    assert not paper_experiment(name).scheme.center
+    assert not paper_experiment(name).grid.center
 
 
 @pytest.mark.parametrize("name", PAPER)
 @pytest.mark.parametrize("extent", ["quick", "committed"])
 def test_smaller_extents_are_parts_of_it(name: str, extent: str) -> None:
     experiment = paper_experiment(name, extent)
-    cells = set(experiment.cells(N_POINTS[name]))
+    cells = set(experiment.grid.cells(N_POINTS[name]))
     whole = published(name) | (product([2000], [0.5], [c.N for c in cells]) if name == "mnist-pairs" else set())
     assert cells <= whole
     assert 1 <= experiment.runs <= RUNS.get(name, 25)
@@ -78,7 +80,7 @@ def test_smaller_extents_are_parts_of_it(name: str, extent: str) -> None:
 @pytest.mark.parametrize("name", ["mnist", "mnist-wide"])
 def test_the_committed_part_is_every_second_value_with_ends_and_quoted_cells(name: str) -> None:
     experiment = paper_experiment(name, "committed")
-    cells, whole = set(experiment.cells(N_POINTS[name])), published(name)
+    cells, whole = set(experiment.grid.cells(N_POINTS[name])), published(name)
     assert experiment.runs >= 5
     quoted = {"mnist": [(140, 0), (260, 1), (300, 0.5), (500, 0), (500, 2)]}.get(name, [])
     assert {Cell(n, float(lam), N_POINTS[name]) for n, lam in quoted} <= cells
@@ -94,7 +96,7 @@ def test_the_committed_part_is_every_second_value_with_ends_and_quoted_cells(nam
 
 
 def test_every_file_is_shipped_and_tells_what_it_is() -> None:
-    folder = Path(__file__).parents[2] / "src" / "exactfit" / "lab" / "paper"
+    folder = Path(experiment.__file__).parent / "paper"
     assert sorted(path.stem for path in folder.glob("*.toml")) == sorted(PAPER + BEYOND)
     for path in folder.glob("*.toml"):
         assert path.read_text(encoding="utf-8").startswith("# ")
@@ -128,10 +130,10 @@ def test_a_users_file(tmp_path: Path) -> None:
     path.write_text(GOOD + "share = [0.5, 1]\n", encoding="utf-8")
     experiment = load_experiment(path)
     assert (experiment.name, experiment.title, experiment.runs, experiment.folder) == ("own", "own", 2, tmp_path)
-    assert experiment.cells(150) == [Cell(n, 1.0, N) for n in (4, 8) for N in (75, 150)]
-    assert experiment.scheme.center == Options().center
+    assert experiment.grid.cells(150) == [Cell(n, 1.0, N) for n in (4, 8) for N in (75, 150)]
+    assert experiment.grid.center == Options().center
     path.write_text("center = false" + GOOD, encoding="utf-8")
-    assert not load_experiment(path).scheme.center
+    assert not load_experiment(path).grid.center
 
 
 @pytest.mark.parametrize(
@@ -145,8 +147,8 @@ def test_a_users_file(tmp_path: Path) -> None:
         (("loader", "leader"), "unknown leader"),
         (('loader = "load_iris"', 'loader = "load_iris"\nname = "mnist"'), "exactly one of"),
         (("width = [4, 8]", "width = []"), "width: give a number"),
-        (("width = [4, 8]", "width = [4.5]"), "width must be whole"),
-        (("width = [4, 8]", "width = [0]"), "width must be whole"),
+        (("width = [4, 8]", "width = [4.5]"), "width must be integers"),
+        (("width = [4, 8]", "width = [0]"), "width must be integers"),
         (("width = [4, 8]", 'width = ["4"]'), "width: give a number"),
         (("width = [4, 8]", "width = { first = 1, last = 0, step = 1 }"), "first <= last"),
         (("width = [4, 8]", "width = { first = 1, last = 1e15, step = 1 }"), "larger step"),
@@ -158,8 +160,8 @@ def test_a_users_file(tmp_path: Path) -> None:
         (("max_bias = 1", "max_bias = 1\nshare = 2"), "share must not exceed 1"),
         (("max_bias = 1", "max_bias = 1\nshare = 1\npoints = 7"), "may have points or share"),
         (("max_bias = 1", ""), "needs width and max_bias"),
-        (("runs = 2", 'runs = 2\nlaw = "cauchy"'), "law one of gaussian"),
-        (("runs = 2", 'runs = 2\ndetectors = "heavy"'), "detectors must be one of mask, weighted"),
+        (("runs = 2", 'runs = 2\nlaw = "gaussian"'), "unknown law"),
+        (("runs = 2", 'runs = 2\ndetectors = "heavy"'), "detectors one of mask, weighted"),
         (("runs = 2", "runs = 2\ncenter = 1"), "center must be"),
         (("[data]", "[quick]\ntitle = 'x'\n[data]"), "quick: unknown title"),
     ],
@@ -194,4 +196,4 @@ def test_unknown_names_and_scales(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(GOOD + "points = 200\n", encoding="utf-8")
     with pytest.raises(ParameterError, match="N = 200 points, the data have 150"):
-        load_experiment(path).cells(150)
+        load_experiment(path).grid.cells(150)

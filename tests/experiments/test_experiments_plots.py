@@ -5,15 +5,14 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pytest
-from helpers.problems import BIASES, WIDTHS, records
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PolyCollection, QuadMesh
 from matplotlib.contour import QuadContourSet
+from toys import BIASES, WIDTHS, records
 
 from exactfit.exceptions import DataError, ParameterError
-from exactfit.lab import plot_growth, plot_heatmap, plot_slices
-from exactfit.lab.trial_plots import COLORS, edges_of, in_full
 from exactfit.plots import plot_points
+from experiments.plots import COLORS, edges_of, in_full, plot_growth, plot_heatmap, plot_slices
 
 
 def of_kind(ax: plt.Axes, kind: type) -> list:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from exactfit.lab.store import read_trials
-from exactfit.lab.trials import Trials
+from experiments.store import read_trials
+from experiments.trials import Trials
 
 TOY = """
 runs = 60
@@ -32,6 +32,7 @@ kind = "data"
 """
 
 
+ROOT = Path(__file__).parents[2]
 N_TRIALS = 60 * 10 * 11
 
 
@@ -40,7 +41,7 @@ N_TRIALS = 60 * 10 * 11
 # What sweeps print goes elsewhere: standard output has one number a line.
 WARM = """
 import os, sys
-from exactfit.cli import main
+from experiments.__main__ import main
 main(["sweep", sys.argv[1], "--runs", "1", "--store", sys.argv[2], "--output", sys.argv[3], "--jobs", "1"])
 print("warm", flush=True)
 for line in sys.stdin:
@@ -62,8 +63,8 @@ class Runner:
         warm = [str(self.toml), str(folder / "warm.jsonl"), str(folder / "warm")]
         self.errors = (folder / "errors.txt").open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "-c", WARM, *warm], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            env=os.environ | {"MPLBACKEND": "agg"},
+            [sys.executable, "-c", WARM, *warm], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self.errors, env=os.environ | {"MPLBACKEND": "agg"},
         )  # fmt: skip
         while self._line() != "warm":
             pass
@@ -99,7 +100,7 @@ class Runner:
 
 
 def rows(trials: Trials) -> list[tuple]:
-    return sorted(trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].tolist())
+    return sorted(trials.rows[["run", "n", "lambda", "N", "detectors", "missed"]].itertuples(index=False, name=None))
 
 
 def whole_lines(path: Path) -> bytes:

@@ -1,13 +1,13 @@
-"""A folder of one's own and the rows of a small sweep, for tests of the lab."""
+"""A folder of one's own and the rows of a small sweep, for tests of the experiments."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from helpers.problems import sweep_toy, trial_rows
+from toys import sweep_toy, trial_rows
 
-from exactfit.lab.store import read_trials
+from experiments.store import read_trials
 
 
 @pytest.fixture

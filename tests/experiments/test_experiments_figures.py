@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
+import pandas as pd
 import pytest
-from helpers.problems import GRID_TOML, ONE_FIGURE, records, write_toml
 from matplotlib import pyplot as plt
+from toys import GRID_TOML, TOY, moons_toml, records, write_toml
 
-from exactfit.cli import main
-from exactfit.lab import figures, load_dataset, plot_heatmap
-from exactfit.lab.figures import note_below, save_figure
+from exactfit.lab import load_dataset
 from exactfit.plots import style
+from experiments import figures
+from experiments.__main__ import main
+from experiments.figures import Material, note_below, save_figure
+from experiments.options import OptionGrid, Setting
+from experiments.plots import plot_heatmap
 
 pytestmark = pytest.mark.usefixtures("here")
-
-
-def moons_toml(name: str = "mine", runs: int = 4) -> str:
-    source = 'loader = "make_moons"\narguments = { n_samples = 50, random_state = 0 }'
-    return write_toml(f"{name}.toml", f"runs = {runs}\n[data]\n{source}\n{GRID_TOML}{ONE_FIGURE}")
 
 
 def test_unknown_figures_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,12 +91,13 @@ def test_files_are_the_same_each_time_and_the_note_is_in_them(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("neurons", "scale"), [([71, 518], "linear"), ([71, 5180], "log"), ([0, 0], "linear")])
-def test_labels_of_settings_do_not_lie_upon_one_another(neurons: list[int], scale: str) -> None:
-    data = load_dataset("two-moons")
-    cells = [(k, {"accuracy": np.array([0.9]), "neurons": np.array([n]), "missed": [0]}) for k, n in enumerate(neurons)]
-    sweep = SimpleNamespace(title="x", held_out=0.25)
+def test_labels_of_settings_do_not_overlap(neurons: list[int], scale: str) -> None:
+    cells = pd.DataFrame({"setting": ["a", "b"], "neurons": neurons, "runs": 1, "accuracy": 0.9})
+    cells = cells.assign(accuracy_low=float("nan"), accuracy_high=float("nan"))
+    experiment = replace(TOY, grid=OptionGrid({name: Setting(name, {}) for name in "ab"}, 0.25))
     with style():
-        figure = figures._settings(sweep, data, cells)  # type: ignore[arg-type]
+        ((name, figure),) = figures.KINDS["settings"](experiment, [Material(load_dataset("two-moons"), cells)], {})
+    assert name == ""
     axis = figure.axes[1].xaxis
     assert axis.get_scale() == scale
     figure.draw_without_rendering()

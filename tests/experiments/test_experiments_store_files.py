@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.problems import fill, header, keys, quiet, trial
+from toys import fill, header, keys, quiet, trial
 
-from exactfit.cli import main
 from exactfit.exceptions import DataError
-from exactfit.lab.store import Store, read_trials, write_trials
+from experiments.__main__ import main
+from experiments.store import Store, read_trials, write_trials
 
 
 def test_lines_are_plain_json(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = fill(tmp_path / "deep" / "s.jsonl", range(3), per_class=(1, 2, 4))
     trials = read_trials(path)
     assert trials.rows["detectors"].tolist() == [7, 7, 7]
-    assert trials.rows["per_class"].tolist() == [[1, 2, 4]] * 3
+    assert trials.rows["per_class"].tolist() == ["1 2 4"] * 3
     assert trials.rows["lambda"].tolist() == [0.5] * 3
-    assert len(trials.where(data="parallel-lines")) == 3
-    assert len(trials.where(data="mnist")) == 0
+    assert len(trials.of(header())) == 3
+    assert len(trials.of(header(data="two-moons"))) == 0
 
 
 def test_damage_in_the_middle_is_not_passed_over(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_altered_digit_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixtu
             read_trials(path)
     assert main(["trials", "cost", str(path)]) == 3
     told = capsys.readouterr().err.strip()
-    assert told.startswith("exactfit: s.jsonl, line ")
+    assert told.startswith("experiments: s.jsonl, line ")
     assert len(told.splitlines()) == 1
 
 
@@ -71,7 +71,7 @@ def test_stores_without_checksums_are_read(tmp_path: Path) -> None:
     path.write_text(re.sub(r', "crc": "\w{8}"', "", path.read_text(encoding="utf-8")), encoding="utf-8")
     old = read_trials(path)
     assert old.headers == new.headers
-    assert (old.rows == new.rows).all()
+    assert old.rows.equals(new.rows)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +148,7 @@ def test_damaged_packed_files_are_refused(tmp_path: Path, damage: str) -> None:
 def test_failures_stay_in_stores(tmp_path: Path) -> None:
     with Store(tmp_path / "s.jsonl", quiet) as store:
         name = store.begin(header())
-        store.add(name, trial(0, error="Traceback ..."))
-        store.add(name, trial(1))
+        store.add(name, [{"run": 0, "n": 64, "lambda": 0.5, "N": 20, "error": "Traceback ..."}, trial(1)])
     trials = read_trials(tmp_path / "s.jsonl")
     assert trials.rows["run"].tolist() == [1]
     assert trials.failures[0]["error"] == "Traceback ..."
