@@ -1,8 +1,7 @@
-"""What ``exactfit demo`` shows: small data sets, from points to certificate and picture."""
+"""Small data sets of ``exactfit demo``, from points to certificate and picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ Data = tuple[NDArray[np.float64], NDArray[Any]]
 
 
 def two_moons() -> Data:
-    """The paper's Two Moons: 1000 points in the plane, scaled to largest norm 1."""
+    """Return the paper's Two Moons: 1000 points in the plane, scaled to largest norm 1."""
     from sklearn.datasets import make_moons
 
     X, y = make_moons(1000, noise=0.05, random_state=0)
@@ -25,14 +24,14 @@ def two_moons() -> Data:
 
 
 def digits() -> Data:
-    """The 1797 handwritten digits that come with scikit-learn."""
+    """Return the 1797 handwritten digits that come with scikit-learn."""
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
     return X, y
 
 
-DATA: dict[str, Callable[[], Data]] = {"Two Moons": two_moons, "Digits": digits}
+DATA = {"Two Moons": two_moons, "Digits": digits}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,39 +48,20 @@ class Exhibit:
         return f"<Exhibit {self.headline()}>"
 
     def sizes(self) -> dict[str, int]:
-        """How large the network is."""
+        """Return the sizes of the network by their names."""
         network = self.model.network_
-        return {
-            "hyperplanes": network.widths[0],
-            "detectors": network.widths[1],
-            "neurons": network.n_neurons,
-            "parameters": network.n_parameters,
-        }
+        hyperplanes, detectors, *_ = network.widths
+        sizes = {"hyperplanes": hyperplanes, "detectors": detectors}
+        return sizes | {"neurons": network.n_neurons, "parameters": network.n_parameters}
 
     def headline(self) -> str:
-        """The data in a few words."""
+        """Return the data in a few words."""
         n_points, n_features = self.X.shape
         return f"{self.name}: {n_points} points, {n_features} features, {len(self.model.classes_)} classes"
 
 
 def exhibit(name: str, random_state: int = 0) -> Exhibit:
-    """Fit one of the data sets of ``DATA`` with the default options, and certify the network.
-
-    Parameters
-    ----------
-    name : {"Two Moons", "Digits"}
-    random_state : int
-        For the hyperplanes and the order of candidates; the data do not depend on it.
-
-    Examples
-    --------
-    >>> from exactfit.demo import exhibit
-    >>> shown = exhibit("Two Moons")
-    >>> shown.headline()
-    'Two Moons: 1000 points, 2 features, 2 classes'
-    >>> shown.certificate.holds
-    True
-    """
+    """Fit one of the data sets of ``DATA`` with the default options, and certify the network."""
     X, y = DATA[name]()
     model = InterpolatingClassifier(random_state=random_state).fit(X, y)
     return Exhibit(name, X, y, model, certify(model, X, y))
@@ -97,9 +77,8 @@ def draw(shown: Exhibit, folder: Path) -> Path:
 
         figure = Figure(figsize=(6.4, 4.6))
         ax = plot_regions(shown.model, shown.X, shown.y, ax=figure.subplots(), resolution=600)
-        parts = ("hyperplanes", "detectors")
-        told = ", ".join(f"{count:,} {part}" for part, count in shown.sizes().items() if part in parts)
-        ax.set_title(f"{shown.name}: {told}")
+        sizes = shown.sizes()
+        ax.set_title(f"{shown.name}: {sizes['hyperplanes']:,} hyperplanes, {sizes['detectors']:,} detectors")
         folder.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
     return path

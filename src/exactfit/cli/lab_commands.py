@@ -147,7 +147,7 @@ def playground_command(
     """Serve a page to play with: the construction, step by step, in the browser; Ctrl-C ends it."""
     from ..playground import serve
 
-    serve(port, browser=browser, tell=echo)
+    serve(port, browser=browser, log=echo)
 
 
 def warm_up_command() -> None:

@@ -14,7 +14,7 @@ from ..exceptions import ParameterError
 
 PAGE = Path(__file__).parent / "page"
 ADDRESS = "127.0.0.1"
-# What browsers need to know a module or a style sheet by; files of no other kind are served.
+# Browsers take modules and style sheets by these types only; files of no other kind are served.
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -30,16 +30,6 @@ HEADERS = {
 IDLE = 10.0  # seconds that a connection may say nothing
 
 
-def page_files() -> dict[str, Path]:
-    """From what a browser asks for to the file that it gets: a closed list, so that no path leads elsewhere."""
-    files = {
-        f"/{path.relative_to(PAGE).as_posix()}": path
-        for path in sorted(PAGE.rglob("*"))
-        if path.is_file() and path.suffix in KINDS
-    }
-    return {"/": PAGE / "index.html", **files}
-
-
 class _Handler(BaseHTTPRequestHandler):
     """GET and HEAD of the page's files; any other method is answered by 501, as the base class does."""
 
@@ -50,32 +40,27 @@ class _Handler(BaseHTTPRequestHandler):
     server: Playground
 
     def do_GET(self) -> None:
-        """A file of the page, or an error."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """The same without its content."""
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
+        """Send a file of the page, or an error."""
+        path = self.server.files.get(self.path.partition("?")[0])
+        status, kind = HTTPStatus.OK, "text/plain; charset=utf-8"
         if self.headers.get("Host") not in self.server.hosts:
             # A page elsewhere may have its name point here: such a request carries that name.
-            return self._send(HTTPStatus.MISDIRECTED_REQUEST, b"this server is for 127.0.0.1 only\n", "", with_body)
-        path = self.server.files.get(self.path.partition("?")[0])
-        if path is None:
-            return self._send(HTTPStatus.NOT_FOUND, b"no such file\n", "", with_body)
-        return self._send(HTTPStatus.OK, path.read_bytes(), KINDS[path.suffix], with_body)
-
-    def _send(self, status: HTTPStatus, content: bytes, kind: str, with_body: bool) -> None:
+            status, content = HTTPStatus.MISDIRECTED_REQUEST, b"this server is for 127.0.0.1 only\n"
+        elif path is None:
+            status, content = HTTPStatus.NOT_FOUND, b"no such file\n"
+        else:
+            content, kind = path.read_bytes(), KINDS[path.suffix]
         self.send_response(status)
-        self.send_header("Content-Type", kind or "text/plain; charset=utf-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if with_body:
+        if self.command != "HEAD":
             self.wfile.write(content)
 
+    do_HEAD = do_GET  # noqa: N815  (the same without its content, by the name that http.server asks for)
+
     def end_headers(self) -> None:
-        """With what every answer says, errors included."""
+        """Add the headers of every answer, errors included."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
@@ -112,7 +97,9 @@ class Playground(ThreadingHTTPServer):
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
             raise ParameterError(f"port {port} cannot be had ({error}): give another, or 0 for any") from error
-        self.files = page_files()
+        # A closed list, from paths that a browser asks for to files, so that no path leads elsewhere.
+        found = (path for path in PAGE.rglob("*") if path.is_file() and path.suffix in KINDS)
+        self.files = {f"/{path.relative_to(PAGE).as_posix()}": path for path in found} | {"/": PAGE / "index.html"}
         self.hosts = {f"{name}{tail}" for name in (ADDRESS, "localhost") for tail in ("", f":{self.server_address[1]}")}
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -122,11 +109,11 @@ class Playground(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """URL of the page."""
         return f"http://{ADDRESS}:{self.server_address[1]}/"
 
 
-def serve(port: int = 0, *, browser: bool = True, tell: Callable[[str], None] = print) -> None:
+def serve(port: int = 0, *, browser: bool = True, log: Callable[[str], None] = print) -> None:
     """Serve the page until Ctrl-C, and open it in the browser.
 
     Parameters
@@ -135,24 +122,24 @@ def serve(port: int = 0, *, browser: bool = True, tell: Callable[[str], None] = 
         0 takes a free one.
     browser : bool
         Whether to open it.
-    tell : callable
-        Is told the address.
+    log : callable
+        Called with the address.
 
     Examples
     --------
     >>> from queue import Queue
     >>> from threading import Thread
     >>> from exactfit.playground import serve
-    >>> told = Queue()
-    >>> Thread(target=serve, kwargs={"browser": False, "tell": told.put}, daemon=True).start()
-    >>> told.get(timeout=60)
+    >>> messages = Queue()
+    >>> Thread(target=serve, kwargs={"browser": False, "log": messages.put}, daemon=True).start()
+    >>> messages.get(timeout=60)
     'http://127.0.0.1:.../ (Ctrl-C ends it)'
     """
     with Playground(port) as playground:
         try:
-            tell(f"{playground.address} (Ctrl-C ends it)")
+            log(f"{playground.address} (Ctrl-C ends it)")
             if browser:
                 webbrowser.open(playground.address)
             playground.serve_forever()
         except KeyboardInterrupt:
-            tell("ended")
+            log("ended")
