@@ -25,10 +25,10 @@ from exactfit.constructions.line import (
     MOST_BITS,
     TRIES,
     Line,
-    Zigzags,
     _integer_bits,
     lines,
     served_places,
+    zigzags_through,
 )
 from exactfit.network import Dense, Layer
 
@@ -226,7 +226,7 @@ def test_matching_places_by_height_keeps_weights_smaller(monkeypatch) -> None:
     targets, found = spaced_levels(3)[y], lines(distinct_points(X, y), np.random.SeedSequence(0), "points")
 
     def sizes():
-        return np.array([Zigzags.through(line.values[line.order], targets[line.order]).size for line in found])
+        return np.array([zigzags_through(line.values[line.order], targets[line.order]).size for line in found])
 
     def snake(before, after):
         """Every other group served backwards."""
@@ -241,7 +241,7 @@ def test_matching_places_by_height_keeps_weights_smaller(monkeypatch) -> None:
 def test_the_line_of_the_smallest_zigzags_is_taken() -> None:
     X, y = random_labels(400)
     found = lines(distinct_points(X, y), np.random.SeedSequence(3), "points")
-    sizes = [Zigzags.through(line.values[line.order], spaced_levels(3)[y[line.order]]).size for line in found]
+    sizes = [zigzags_through(line.values[line.order], spaced_levels(3)[y[line.order]]).size for line in found]
     direction = Yun().construct(X, y, random_state=3).network.layers[0].weights.values[0]
     np.testing.assert_array_equal(direction, found[int(np.argmin(sizes))].direction)
 

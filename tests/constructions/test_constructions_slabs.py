@@ -29,7 +29,7 @@ def position(slab, cloud, x) -> Fraction:
 @pytest.mark.parametrize("most", [1, 3, 50])
 def test_a_slab_holds_what_it_says_and_nothing_it_must_avoid(case, most) -> None:
     X, y = DEGENERATE[case]()
-    cloud = ScaledPoints.of(X)
+    cloud = ScaledPoints(X)
     own = np.flatnonzero(y == 1)
     free = (y == 1) & (np.arange(len(X)) % 2 == 0)
     slab = slab_through(cloud, own[:most], free, np.random.default_rng(0))
@@ -42,14 +42,14 @@ def test_a_slab_holds_what_it_says_and_nothing_it_must_avoid(case, most) -> None
 
 def test_points_in_general_position_all_go_on_one_hyperplane() -> None:
     X, _ = wide_labels()
-    slab = slab_through(ScaledPoints.of(X), np.arange(10), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
+    slab = slab_through(ScaledPoints(X), np.arange(10), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
     np.testing.assert_array_equal(slab.inside, np.arange(10))
 
 
 def test_a_group_on_which_another_point_lies_shrinks() -> None:
     """Linearly independent but affinely dependent: on the simplex, d points span all the others."""
     X, _ = simplex()
-    cloud = ScaledPoints.of(X)
+    cloud = ScaledPoints(X)
     assert cloud.rank == X.shape[1] - 1
     slab = slab_through(cloud, np.arange(6), np.zeros(len(X), dtype=bool), np.random.default_rng(0))
     np.testing.assert_array_equal(slab.inside, np.arange(5))

@@ -52,7 +52,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -352,7 +352,7 @@ class Yun(Published):
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
         levels = np.linspace(-1.0, 1.0, points.n_classes)
         found = lines(points, root, apart="points")
-        plans = [(line, Zigzags.through(line.values[line.order], levels[points.y[line.order]])) for line in found]
+        plans = [(line, zigzags_through(line.values[line.order], levels[points.y[line.order]])) for line in found]
         line, zigzags = min(plans, key=lambda plan: plan[1].size)
         if not np.isfinite(zigzags.size):
             raise AssumptionError(
@@ -371,53 +371,47 @@ class Yun(Published):
         return verified(Network(layers, nearest_level(levels)), points), Trace(n_drawn=len(found))
 
 
-@dataclass(frozen=True, eq=False)
-class Zigzags:
+class Zigzags(NamedTuple):
     """Second-layer units of Yun's network as functions on the line."""
 
     borders: Floats
     weights: Floats  # changes of slope at the borders: one row for each unit
     start: Floats  # values at the first border
+    size: float  # largest sum of sizes that a unit may meet; infinite if something is not finite
 
-    @classmethod
-    def through(cls, values: Floats, labels: Floats) -> Zigzags:
-        """Zigzags for points on a line, given in increasing order, and their labels."""
-        # Numbers that overflow have infinite size, and another direction is taken.
-        with np.errstate(all="ignore"):
-            n_places = 2 * max(1, round(np.sqrt(len(values)) / 2))
-            n_groups = -(-len(values) // n_places)
-            # A last group that is not full is filled up with points beyond the end, of label 0.
-            n_more = n_groups * n_places - len(values)
-            mean_gap = (values[-1] - values[0]) / (len(values) - 1)
-            beyond = values[-1] + mean_gap * np.arange(1, n_more + 1)
-            groups = np.concatenate([values, beyond]).reshape(n_groups, n_places)
-            targets = np.concatenate([labels, np.zeros(n_more)]).reshape(n_groups, n_places)
-            gaps = np.diff(groups, axis=1)
-            first, last = groups[0, 0] - gaps[0, 0] / 2, groups[-1, -1] + gaps[-1, -1] / 2
-            between = groups[:-1, -1] + (groups[1:, 0] - groups[:-1, -1]) / 2
-            borders = np.array([first, *between, last])
-            nowhere = np.full((n_groups, 1), np.inf)
-            nearest = np.minimum(np.hstack([nowhere, gaps]), np.hstack([gaps, nowhere]))
-            before, after = groups - borders[:-1, None], borders[1:, None] - groups
-            served = served_places(before, after)
-            before, after, targets, least = (
-                np.take_along_axis(each, served, axis=1) for each in (before, after, targets, 2 * SLACK / nearest)
-            )
-            # Slopes are linear in the first, s_g = f_g s_0 + h_g; s_0 is so large that all other points are cut off.
-            slopes = partial(_slopes, before, after)
-            steps, one = np.diff(targets, axis=0), np.ones(n_places)
-            factors, offsets = slopes(0 * steps, one), slopes(steps, 0 * one)
-            signs = np.where(served[0] % 2 == 0, 1.0, -1.0)
-            start = signs * ((least + np.abs(offsets)) / np.abs(factors)).max(axis=0)
-            weights = np.diff(slopes(steps, start), axis=0, prepend=0.0, append=0.0).T
-            return cls(borders, weights, targets[0] - start * before[0])
 
-    @property
-    def size(self) -> float:
-        """Largest sum of sizes that a unit may meet; infinite if something is not finite."""
-        with np.errstate(all="ignore"):
-            sizes = np.abs(self.weights) @ (self.borders[-1] - self.borders) + np.abs(self.start)
-        return float(np.nan_to_num(sizes, nan=np.inf, posinf=np.inf).max())
+def zigzags_through(values: Floats, labels: Floats) -> Zigzags:
+    """Zigzags for points on a line, given in increasing order, and their labels."""
+    # Numbers that overflow have infinite size, and another direction is taken.
+    with np.errstate(all="ignore"):
+        n_places = 2 * max(1, round(np.sqrt(len(values)) / 2))
+        n_groups = -(-len(values) // n_places)
+        # A last group that is not full is filled up with points beyond the end, of label 0.
+        n_more = n_groups * n_places - len(values)
+        mean_gap = (values[-1] - values[0]) / (len(values) - 1)
+        beyond = values[-1] + mean_gap * np.arange(1, n_more + 1)
+        groups = np.concatenate([values, beyond]).reshape(n_groups, n_places)
+        targets = np.concatenate([labels, np.zeros(n_more)]).reshape(n_groups, n_places)
+        gaps = np.diff(groups, axis=1)
+        first, last = groups[0, 0] - gaps[0, 0] / 2, groups[-1, -1] + gaps[-1, -1] / 2
+        borders = np.array([first, *(groups[:-1, -1] + (groups[1:, 0] - groups[:-1, -1]) / 2), last])
+        nowhere = np.full((n_groups, 1), np.inf)
+        nearest = np.minimum(np.hstack([nowhere, gaps]), np.hstack([gaps, nowhere]))
+        before, after = groups - borders[:-1, None], borders[1:, None] - groups
+        served = served_places(before, after)
+        before, after, targets, least = (
+            np.take_along_axis(each, served, axis=1) for each in (before, after, targets, 2 * SLACK / nearest)
+        )
+        # Slopes are linear in the first, s_g = f_g s_0 + h_g; s_0 is so large that all other points are cut off.
+        slopes = partial(_slopes, before, after)
+        steps, one = np.diff(targets, axis=0), np.ones(n_places)
+        factors, offsets = slopes(0 * steps, one), slopes(steps, 0 * one)
+        signs = np.where(served[0] % 2 == 0, 1.0, -1.0)
+        steepest = signs * ((least + np.abs(offsets)) / np.abs(factors)).max(axis=0)
+        weights = np.diff(slopes(steps, steepest), axis=0, prepend=0.0, append=0.0).T
+        start = targets[0] - steepest * before[0]
+        sizes = np.abs(weights) @ (borders[-1] - borders) + np.abs(start)
+        return Zigzags(borders, weights, start, float(np.nan_to_num(sizes, nan=np.inf, posinf=np.inf).max()))
 
 
 def served_places(before: Floats, after: Floats) -> NDArray[np.intp]:

@@ -119,9 +119,21 @@ class Vershynin(Published):
     )
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
-        base = points.largest_class()
+        base, center = points.largest_class(), mean(points.X)
         with np.errstate(over="ignore", invalid="ignore"):
             inputs = np.column_stack([points.X, (points.X * points.X).sum(axis=1)])
+            scale = float(np.sqrt(((points.X - center) ** 2).sum(axis=1).mean()))
+        if not (0 < scale < np.inf and np.isfinite(inputs).all()):
+            raise DataError("the data are too large or too small: their squares leave float64's range. Scale them.")
+
+        def draw(width: int) -> Hyperplanes:
+            found = Hyperplanes(np.empty((0, inputs.shape[1])), np.empty(0))
+            for block in range(PATIENCE * width // WORD_BITS):
+                found = found.append(sphere_units(center, scale, inputs, stream(root, HYPERPLANES, block)))
+                if found.count >= width:
+                    return found.first(width)
+            spread = "that the points' spread is not tiny beside their distance from the origin"
+            raise AssumptionError(spread, points.rows, "Centre the data.")
 
         def code_of(planes: Hyperplanes) -> NDArray[np.float32]:
             return sides(inputs, planes.weights, planes.biases).to_bool().astype(np.float32)
@@ -138,8 +150,7 @@ class Vershynin(Published):
                     pairs.append((others.astype(np.int64), own[places]))
             return pairs
 
-        sphere = Sphere.around(points.X, inputs)
-        planes, pairs = _doubled(WIDTH, lambda width: sphere.first(width, root, points.rows), hidden_pairs)
+        planes, pairs = _doubled(WIDTH, draw, hidden_pairs)
         n_drawn = planes.count
         if pairs:
             cuts = cut_planes(points.X, pairs)
@@ -161,49 +172,20 @@ class Vershynin(Published):
         return verified(network, points), trace
 
 
-@dataclass(frozen=True, eq=False)
-class Sphere:
-    """Inverse stereographic projection of the points, whose half-spaces are weights of (x, |x|^2)."""
-
-    center: Floats
-    scale: float
-    inputs: Floats
-
-    @classmethod
-    def around(cls, X: Floats, inputs: Floats) -> Sphere:
-        """Project points, given also with their squared norms, from their mean and their spread."""
-        center = mean(X)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scale = float(np.sqrt(((X - center) ** 2).sum(axis=1).mean()))
-        if not (0 < scale < np.inf and np.isfinite(inputs).all()):
-            raise DataError("the data are too large or too small: their squares leave float64's range. Scale them.")
-        return cls(center, scale, inputs)
-
-    def planes(self, rng: np.random.Generator) -> Hyperplanes:
-        """Random units <g, point of the sphere> > tau, for Gaussian g, as affine functions of (x, |x|^2)."""
-        normals = rng.standard_normal((WORD_BITS, len(self.center)))
-        poles = rng.standard_normal(WORD_BITS)
-        tau = NormalDist().inv_cdf(1 - RATE)
-        curve = (poles - tau) / self.scale**2
-        weights = 2 * normals / self.scale - 2 * curve[:, None] * self.center
-        biases = curve * (self.center @ self.center) - 2 * (normals @ self.center) / self.scale - poles - tau
-        weights = np.column_stack([weights, curve])
-        # Kept are those that no point comes so near to that rounding, also of the squared norm, could matter.
-        sizes = np.abs(self.inputs) @ np.abs(weights).T + np.abs(biases)
-        bounds = CLEARANCE * (2 * self.inputs.shape[1] + 2) * U64 * sizes
-        kept = (np.abs(self.inputs @ weights.T + biases) > bounds).all(axis=0)
-        return Hyperplanes(weights[kept], biases[kept])
-
-    def first(self, width: int, root: np.random.SeedSequence, rows: Rows) -> Hyperplanes:
-        """Draw the first ``width`` such units; the error names ``rows`` if there are none."""
-        found = Hyperplanes(np.empty((0, self.inputs.shape[1])), np.empty(0))
-        for block in range(PATIENCE * width // WORD_BITS):
-            found = found.append(self.planes(stream(root, HYPERPLANES, block)))
-            if found.count >= width:
-                return found.first(width)
-        raise AssumptionError(
-            "that the points' spread is not tiny beside their distance from the origin", rows, "Centre the data."
-        )
+def sphere_units(center: Floats, scale: float, inputs: Floats, rng: np.random.Generator) -> Hyperplanes:
+    """Random units <g, point of the sphere> > tau, for Gaussian g, as affine functions of the inputs (x, |x|^2)."""
+    normals = rng.standard_normal((WORD_BITS, len(center)))
+    poles = rng.standard_normal(WORD_BITS)
+    tau = NormalDist().inv_cdf(1 - RATE)
+    curve = (poles - tau) / scale**2
+    weights = 2 * normals / scale - 2 * curve[:, None] * center
+    biases = curve * (center @ center) - 2 * (normals @ center) / scale - poles - tau
+    weights = np.column_stack([weights, curve])
+    # Kept are those that no point comes so near to that rounding, also of the squared norm, could matter.
+    sizes = np.abs(inputs) @ np.abs(weights).T + np.abs(biases)
+    bounds = CLEARANCE * (2 * inputs.shape[1] + 2) * U64 * sizes
+    kept = (np.abs(inputs @ weights.T + biases) > bounds).all(axis=0)
+    return Hyperplanes(weights[kept], biases[kept])
 
 
 def _overlaps(code: NDArray[np.float32], own: Rows) -> Overlaps:

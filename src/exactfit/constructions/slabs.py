@@ -56,7 +56,6 @@ even a group of one has no such slab end in an :class:`~exactfit.AssumptionError
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -82,41 +81,27 @@ DEPENDENT = 1e-9  # of the group's extent
 NORMALS = 3  # the random stream; 0 to 2 are hyperplanes, orders and directions
 
 
-@dataclass(frozen=True, eq=False)
 class ScaledPoints:
     """Points in columns of like ranges: constant ones left out, the others multiplied by powers of two."""
 
-    X: Floats
-    columns: NDArray[np.intp]  # the feature in each column
-    exponents: NDArray[np.int32]  # column j is its feature times 2 ** -exponents[j]
-    n_features: int
-
-    @classmethod
-    def of(cls, X: Floats) -> ScaledPoints:
-        """Scale points, at least two of them different."""
+    def __init__(self, X: Floats) -> None:
         high, low = X.max(axis=0), X.min(axis=0)
-        columns = np.flatnonzero(high > low)
-        exponents = np.frexp((high / 2 - low / 2)[columns])[1].astype(np.int32)
-        return cls(np.ldexp(X[:, columns], -exponents), columns, exponents, X.shape[1])
+        self.n_features = X.shape[1]
+        self.columns = np.flatnonzero(high > low)  # the feature in each column
+        # Column j is its feature times 2 ** -exponents[j].
+        self.exponents = np.frexp((high / 2 - low / 2)[self.columns])[1].astype(np.int32)
+        self.X: Floats = np.ldexp(X[:, self.columns], -self.exponents)
+        self.reach = np.maximum(self.X.max(axis=0), -self.X.min(axis=0))  # largest absolute value in each column
+        # Dimension of the affine span, as far as a sample of the points shows it; at least 1.
+        n, d = self.X.shape
+        sample = self.X[np.unique(np.linspace(0, n - 1, min(n, 2 * d + 64)).astype(np.intp))]
+        self.rank = max(1, int(np.linalg.matrix_rank(sample - sample.mean(axis=0))))
 
     def weights(self, normals: Floats) -> Floats:
         """Weights of the features that give the same inner products as normals in the scaled columns, exactly."""
         weights = np.zeros((len(normals), self.n_features))
         weights[:, self.columns] = np.ldexp(normals, -self.exponents)
         return weights
-
-    @cached_property
-    def reach(self) -> Floats:
-        """Largest absolute value in each column."""
-        return np.asarray(np.maximum(self.X.max(axis=0), -self.X.min(axis=0)))
-
-    @cached_property
-    def rank(self) -> int:
-        """Dimension of the affine span, as far as a sample of the points shows it; at least 1."""
-        n, d = self.X.shape
-        chosen = np.unique(np.linspace(0, n - 1, min(n, 2 * d + 64)).astype(np.intp))
-        sample = self.X[chosen]
-        return max(1, int(np.linalg.matrix_rank(sample - sample.mean(axis=0))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +257,7 @@ def class_slabs(
     Two threshold units for each slab: beyond its lower edge, beyond its upper edge. Exclusive: a point may lie in one
     slab only.
     """
-    scaled = ScaledPoints.of(points.X)
+    scaled = ScaledPoints(points.X)
     most = min(scaled.rank, group_size or scaled.rank)
     slabs, classes, coverage = list[Slab](), list[int](), list[int]()
     for code in points.classes_but(base):
@@ -312,7 +297,7 @@ class Bubeck(Published):
     )
 
     def _build(self, points: DistinctPoints, root: np.random.SeedSequence) -> tuple[Network, Trace]:
-        levels, scaled = np.linspace(-1.0, 1.0, points.n_classes), ScaledPoints.of(points.X)
+        levels, scaled = np.linspace(-1.0, 1.0, points.n_classes), ScaledPoints(points.X)
         shuffled = stream(root, ORDER).permutation(len(points))
         todo: Rows = shuffled[np.argsort(points.y[shuffled], kind="stable")]
         normals, biases, outputs, coverage = list[Floats](), list[float](), list[float](), list[int]()

@@ -6,7 +6,7 @@ import math
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from ..tables import Encoding, Table, TableModel
 from .harness import INTERRUPTED, Facts, run, text_blocks, usual_classifiers
 
 Scores = dict[str, float | None]
+Fold = tuple[NDArray[np.int64], NDArray[np.int64]]  # rows of the training part and of the test part
 End = Literal["all folds", "time limit", "interrupted"]
 
 LEVEL = 0.95  # of all intervals
@@ -305,7 +306,7 @@ def evaluate(
 
     n_folds = check_integer("n_folds", n_folds, at_least=2)
     n_repeats = check_integer("n_repeats", n_repeats, at_least=1)
-    limit = math.inf if time_limit is None else check_number("time_limit", time_limit, above=0.0)
+    limit = None if time_limit is None else check_number("time_limit", time_limit, above=0.0)
     contenders = _contenders(model.classifier if isinstance(model, TableModel) else model, random_state)
     line, scale = OF_ARRAYS, None
     if isinstance(X, Table):
@@ -324,30 +325,9 @@ def evaluate(
     if smallest < n_folds:
         raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
     splitter = RepeatedStratifiedKFold(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state)
-    folds = Folds(X if scale else data.X, data.y, list(splitter.split(data.codes, data.codes)), scale)
-    facts: Facts = {}
-    ended: End = "all folds"
-    with progress_bar(bool(verbose)) as progress:
-
-        def report(**more: Any) -> None:
-            facts.update(more)
-            progress("fits", sum(map(len, facts["scores"].values())), len(folds.rows) * len(contenders))
-
-        if time_limit is None:
-            try:
-                measure(report, (contenders, folds))
-            except KeyboardInterrupt:
-                ended = "interrupted"
-        else:
-            facts, end = run({"evaluation": measure}, (contenders, folds), Limits(limit), progress)["evaluation"]
-            if "error" in facts:
-                raise pickle.loads(bytes.fromhex(facts["error"]))
-            if end.startswith("time limit"):
-                ended = "time limit"
-            elif end == INTERRUPTED:
-                ended = "interrupted"
-            elif end:
-                raise ChildProcessError(end)
+    rows = list(splitter.split(data.codes, data.codes))
+    held = contenders, X if scale else data.X, data.y, rows, scale
+    facts, ended = _measured(held, limit, len(rows) * len(contenders), bool(verbose))
     scores = facts.get("scores", {name: [] for name in contenders})
     missing = {**facts.get("missing", {}), **{name: ended for name, found in scores.items() if not found}}
     # The folds that all classifiers have done; in the first one, the classifiers that are done.
@@ -359,6 +339,29 @@ def evaluate(
         for name in (*settings, *(name for name in measured if name not in settings))
     )
     return Evaluation(standings, len(data), len(data.classes), ended, missing, line)
+
+
+def _measured(held: Any, time_limit: float | None, n_fits: int, verbose: bool) -> tuple[Facts, End]:
+    """Run :func:`measure` here, or in a process of its own if time is limited; return its report and what ended it."""
+    with progress_bar(verbose) as progress:
+        if time_limit is not None:
+            facts, end = run({"evaluation": measure}, held, Limits(time_limit), progress)["evaluation"]
+            if "error" in facts:
+                raise pickle.loads(bytes.fromhex(facts["error"]))
+            if end and end != INTERRUPTED and not end.startswith("time limit"):
+                raise ChildProcessError(end)
+            return facts, "interrupted" if end == INTERRUPTED else "time limit" if end else "all folds"
+        facts = {}
+
+        def report(**more: Any) -> None:
+            facts.update(more)
+            progress("fits", sum(map(len, facts["scores"].values())), n_fits)
+
+        try:
+            measure(report, held)
+        except KeyboardInterrupt:
+            return facts, "interrupted"
+        return facts, "all folds"
 
 
 def _contenders(model: Any, random_state: int) -> Facts:
@@ -391,37 +394,24 @@ def _changed(model: InterpolatingClassifier) -> Facts:
     return {name: value for name, value in plain.items() if name != "random_state" or isinstance(value, int)}
 
 
-@dataclass(frozen=True, eq=False)
-class Folds:
-    """Points and labels, and the rows of every fold: training part and test part."""
-
-    points: Any  # or a table, which is encoded by its training part, as a TableModel does it
-    y: NDArray[Any]
-    rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-    scale: Any  # of a table's columns; None for points
-
-    def __iter__(self) -> Iterator[tuple[tuple[Any, Any], tuple[Any, Any]]]:
-        for train, test in self.rows:
-            if self.scale is None:
-                points = self.points[train], self.points[test]
-            else:
-                old = self.points.taken(train)
-                encoding = Encoding.learn(old, self.scale)
-                with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
-                    points = encoding.encode(old), encoding.encode(self.points.taken(test))
-            yield points, (self.y[train], self.y[test])
-
-
-def measure(report: Callable[..., None], held: tuple[Mapping[str, Any], Folds]) -> None:
+def measure(report: Callable[..., None], held: tuple[Facts, Any, NDArray[Any], list[Fold], Any]) -> None:
     """Fit and score every classifier, fold by fold; report after each."""
-    contenders, folds = held
+    contenders, X, y, rows, scale = held
     scores: dict[str, list[Scores]] = {name: [] for name in contenders}
     missing: dict[str, str] = {}
     report(scores=scores, missing=missing)
-    for points, labels in folds:
+    for train, test in rows:
+        if scale is None:
+            points = X[train], X[test]
+        else:
+            # A table is encoded by its training part, as a TableModel does it.
+            old = X.taken(train)
+            encoding = Encoding.learn(old, scale)
+            with warnings.catch_warnings(action="ignore", category=UnseenCategoryWarning):
+                points = encoding.encode(old), encoding.encode(X.taken(test))
         for name in list(scores):
             try:
-                scores[name].append(fold_scores(contenders[name], points, labels))
+                scores[name].append(fold_scores(contenders[name], points, (y[train], y[test])))
             except Exception as error:
                 if name == GIVEN:
                     report(error=pickle.dumps(error).hex())
