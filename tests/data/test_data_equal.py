@@ -58,7 +58,6 @@ def test_rows_of_one_hash_are_compared_for_real(monkeypatch, n_hashes):
 def test_conflicts_do_not_depend_on_tiles(rows, tile):
     X, y = split(rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(labels, "LOOKED_UP", tile)
         patch.setattr(labels, "COMPARED", tile)
         assert as_lists(conflicts(X, y)) == naive_conflicts(X, y)
 

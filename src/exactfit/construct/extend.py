@@ -24,7 +24,7 @@ from .._support.parameters import check_integer
 from .._support.threads import SERIAL, Threads
 from ..certificate import Certificate
 from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
-from ..data import Codes, Digest, Floats, Rows, as_labels, as_points, class_indices, row_digests
+from ..data import Codes, Floats, Rows, as_labels, as_points, class_indices, new_digest, row_digests
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network import DetectorNetwork
@@ -261,9 +261,9 @@ class _Stream:
     def lowered_limits(self) -> tuple[NDArray[Any], Rows, int, str]:
         """Return limits lowered to the least count over the rest, rows that did so (or -1), and facts of all rows."""
         limits, witnesses = self.network.limits.copy(), np.full(len(self.network.limits), -1)
-        digest, n_rows = Digest(), 0
+        digest, n_rows = new_digest(), 0
         for wave, digests in self._waves():
-            digest.join(digests)
+            digest.update(digests)
             for (start, _, codes), (lows, where) in zip(wave, self.threads.map(self._lowest, wave), strict=True):
                 better = lows < limits
                 limits[better], witnesses[better] = lows[better], start + where[better]
@@ -293,10 +293,10 @@ class _Stream:
     def claims(self, left: DetectorNetwork, n_rows: int, fingerprint: str, most: int) -> tuple[Rows, Rows, int, str]:
         """Return how many points each detector is the first to claim, rows that none claims, and facts of all rows."""
         coverage, missed = np.zeros(len(left.limits), dtype=np.int64), np.empty(0, dtype=np.int64)
-        check, digest, n_to_claim = Digest(), Digest((n_rows, left.n_features)), 0
+        check, digest, n_to_claim = new_digest(), new_digest((n_rows, left.n_features)), 0
         for wave, digests in self._waves():
-            check.join(digests)
-            digest.join(digests)
+            check.update(digests)
+            digest.update(digests)
             for (start, _, codes), firsts in zip(
                 wave, self.threads.map(partial(self._firsts, left), wave), strict=True
             ):

@@ -17,13 +17,13 @@ from .equal import (
 )
 from .labelled import (
     Codes,
-    Digest,
     Labelled,
     as_labels,
     choose_targets,
     class_indices,
     data_digest,
     labelled_for,
+    new_digest,
     row_digests,
     target_code,
     validated_pair,
@@ -54,7 +54,6 @@ from .matrices import (
 __all__ = [
     "ChunkedPoints",
     "Codes",
-    "Digest",
     "ExactSum",
     "Floats",
     "Labelled",
@@ -78,6 +77,7 @@ __all__ = [
     "majority_labels",
     "mean",
     "mean_and_deviation",
+    "new_digest",
     "not_finite",
     "overruled_rows",
     "refuse_conflicts",

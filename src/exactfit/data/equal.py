@@ -15,7 +15,7 @@ from .matrices import ChunkedPoints, Matrix, Rows, dense_rows, row_tiles
 Codes = NDArray[np.int64]
 
 COMPARED = 1024  # rows compared at a time, where hashes agree
-LOOKED_UP = 2**20  # hashes looked up at a time: 8 MB of places
+MIXER = 0x9E3779B97F4A7C15  # odd: sets the hashes of equal rows apart by their class
 
 
 def hashes_of(X: Matrix) -> NDArray[np.uint64]:
@@ -26,45 +26,41 @@ def hashes_of(X: Matrix) -> NDArray[np.uint64]:
     return hashes
 
 
-def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
-    """Return groups of equal rows with more than one label, by their first row."""
-    parts = X.hashed_rows() if isinstance(X, ChunkedPoints) else iter([(np.arange(X.shape[0]), hashes_of(X))])
-    groups = [group for rows, hashes in parts for group in _conflicts_among(X, y, rows, hashes)]
-    return sorted(groups, key=lambda group: int(group[0]))
-
-
-def _conflicts_among(X: Matrix, y: Codes, rows: Rows, hashes: NDArray[np.uint64]) -> list[NDArray[np.intp]]:
-    """Return the groups among ascending rows that hold all of their hashes."""
+def first_equal(X: Matrix, rows: Rows, hashes: NDArray[np.uint64], codes: Codes | None = None) -> Rows:
+    """Return the first equal row for each of ascending rows, by their hashes; with codes, the first of its class."""
+    firsts = rows.copy()
     # Most data repeat no row: numbers alone are sorted much faster than places by numbers.
     ordered = np.sort(hashes)
     repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
     if not len(repeated):
-        return []
-    found = np.empty(len(hashes), dtype=bool)
-    for low in range(0, len(hashes), LOOKED_UP):
-        tile = hashes[low : low + LOOKED_UP]
-        places = np.minimum(np.searchsorted(repeated, tile), len(repeated) - 1)
-        found[low : low + LOOKED_UP] = repeated[places] == tile
-    rows, hashes = rows[found], hashes[found]
-    order = np.argsort(hashes, kind="stable")
-    rows, hashes, labels = rows[order], hashes[order], y[rows[order]]
-    several = np.unique(hashes[1:][(hashes[1:] == hashes[:-1]) & (labels[1:] != labels[:-1])])
-    ends = (np.searchsorted(hashes, several, side=side) for side in ("left", "right"))
-    groups = [group for start, stop in zip(*ends, strict=True) for group in _equal_rows(X, rows[start:stop])]
-    return [group for group in groups if (y[group] != y[group[0]]).any()]
+        return firsts
+    places = np.minimum(np.searchsorted(repeated, hashes), len(repeated) - 1)
+    left = np.flatnonzero(repeated[places] == hashes)
+    groups = places[left]
+    while len(left):
+        _, heads, of = np.unique(groups, return_index=True, return_inverse=True)
+        first = left[heads][of]
+        # Different rows may have one hash: those that differ from the first of their hash are a group of their own.
+        same = np.empty(len(left), dtype=bool)
+        for low in range(0, len(left), COMPARED):
+            part = slice(low, low + COMPARED)
+            same[part] = (dense_rows(X, rows[left[part]]) == dense_rows(X, rows[first[part]])).all(axis=1)
+        if codes is not None:
+            same &= codes[rows[left]] == codes[rows[first]]
+        firsts[left[same]] = rows[first[same]]
+        left, groups = left[~same], groups[~same]
+    return firsts
 
 
-def _equal_rows(X: Matrix, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Split rows of one hash into groups of equal rows, single rows left out."""
-    groups = []
-    while len(rows) > 1:
-        first = dense_rows(X, rows[:1])
-        parts = (dense_rows(X, rows[start : start + COMPARED]) for start in range(0, len(rows), COMPARED))
-        same = np.concatenate([(part == first).all(axis=1) for part in parts])
-        if same.sum() > 1:
-            groups.append(rows[same])
-        rows = rows[~same]
-    return groups
+def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
+    """Return groups of equal rows with more than one label, by their first row."""
+    groups: list[NDArray[np.intp]] = []
+    for rows, hashes in X.hashed_rows() if isinstance(X, ChunkedPoints) else [(np.arange(X.shape[0]), hashes_of(X))]:
+        firsts = first_equal(X, rows, hashes)
+        found = np.flatnonzero(np.isin(firsts, firsts[y[rows] != y[firsts]]))
+        order = found[np.argsort(firsts[found], kind="stable")]
+        groups += np.split(rows[order], np.flatnonzero(np.diff(firsts[order])) + 1) if len(order) else []
+    return sorted(groups, key=lambda group: int(group[0]))
 
 
 def conflict_pairs(groups: list[NDArray[np.intp]], y: Codes) -> list[tuple[int, int]]:
@@ -121,15 +117,5 @@ def overruled_rows(X: Matrix, y: Codes, left_out: Rows) -> Rows:
 
 def distinct_rows(X: Matrix, codes: Codes) -> tuple[Rows, Rows]:
     """Return first rows of equal points of one class, and for every row the place of its first in them."""
-    # Two different rows of one hash count as distinct, and so do, harmlessly, further copies of the second.
-    hashes = hashes_of(X)
-    order = np.lexsort((codes, hashes))
-    is_new = np.append(True, (np.diff(hashes[order]) != 0) | (np.diff(codes[order]) != 0))
-    firsts = np.empty(len(order), dtype=np.int64)
-    firsts[order] = order[is_new][np.cumsum(is_new) - 1]
-    repeated = np.flatnonzero(firsts != np.arange(len(firsts)))
-    for start in range(0, len(repeated), COMPARED):
-        rows = repeated[start : start + COMPARED]
-        same = (dense_rows(X, rows) == dense_rows(X, firsts[rows])).all(axis=1)
-        firsts[rows[~same]] = rows[~same]
-    return np.unique(firsts, return_inverse=True)
+    hashes = hashes_of(X) + codes.astype(np.uint64) * np.uint64(MIXER)
+    return np.unique(first_equal(X, np.arange(len(codes)), hashes, codes), return_inverse=True)

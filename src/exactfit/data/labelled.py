@@ -231,33 +231,9 @@ def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(tile), DIGEST_BYTES)
 
 
-class Digest:
-    """SHA-256 over the digests of rows, in order; shards can compute those of their own rows.
-
-    Parameters
-    ----------
-    shape : tuple of int, optional
-        Of all points; without it, a fingerprint to tell two passes apart.
-    """
-
-    def __init__(self, shape: tuple[int, int] | None = None) -> None:
-        self._hash = hashlib.sha256(b"" if shape is None else _head(shape))
-
-    def add(self, tile: Floats, labels: NDArray[Any]) -> None:
-        """Add the next rows."""
-        self.join(row_digests(tile, labels))
-
-    def join(self, digests: NDArray[np.uint8]) -> None:
-        """Add the digests of the next rows."""
-        self._hash.update(np.ascontiguousarray(digests).data)
-
-    def hexdigest(self) -> str:
-        """Return the digest of all that was added."""
-        return self._hash.hexdigest()
-
-
-def _head(shape: tuple[int, int]) -> bytes:
-    return json.dumps({"shape": shape}).encode()
+def new_digest(shape: tuple[int, int] | None = None) -> Any:
+    """Start the SHA-256 of all points, to be updated by the digests of rows in order; without a shape, of one pass."""
+    return hashlib.sha256(b"" if shape is None else json.dumps({"shape": shape}).encode())
 
 
 def data_digest(X: Any, y: Any, version: int = 2) -> str:
@@ -297,15 +273,15 @@ def data_digest(X: Any, y: Any, version: int = 2) -> str:
 
 
 def _digest(points: Points, labels: NDArray[Any]) -> str:
-    digest = Digest(points.shape)
+    digest = new_digest(points.shape)
     for low, high in points.ranges():
-        digest.add(points.tile(low, high), labels[low:high])
-    return digest.hexdigest()
+        digest.update(row_digests(points.tile(low, high), labels[low:high]))
+    return str(digest.hexdigest())
 
 
 def _first_digest(points: Points, labels: NDArray[Any]) -> str:
     """Version 1."""
-    rows, lengths, text = hashlib.sha256(_head(points.shape)), hashlib.sha256(), hashlib.sha256()
+    rows, lengths, text = new_digest(points.shape), hashlib.sha256(), hashlib.sha256()
     for piece in points.ranges():
         rows.update((points.tile(*piece) + 0.0).astype("<f8", copy=False).tobytes())
     for start in range(0, len(labels), LABEL_TILE):
@@ -314,4 +290,4 @@ def _first_digest(points: Points, labels: NDArray[Any]) -> str:
         text.update("".join(names).encode("utf-8", "surrogatepass"))
     rows.update(lengths.digest())
     rows.update(text.digest())
-    return rows.hexdigest()
+    return str(rows.hexdigest())

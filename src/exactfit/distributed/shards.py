@@ -19,7 +19,7 @@ from ..construct.evidence import Columns, Counts
 from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
 from ..construct.unique_patterns import CandidateOrder, ClassOrder, PatternGroups, UniquePatterns
-from ..data import ChunkedPoints, Codes, Digest, ExactSum, Floats, Rows, not_finite, refuse_empty
+from ..data import ChunkedPoints, Codes, ExactSum, Floats, Rows, new_digest, not_finite, refuse_empty
 from ..data.cloud import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
@@ -270,11 +270,11 @@ def _told(
     shape: tuple[int, int], results: Iterable[tuple[int, tuple[Any, NDArray[np.uint8]]]]
 ) -> tuple[dict[int, Any], str]:
     """What chunks tell, by their place; and the digest of all rows, joined in order as those of chunks come."""
-    told, digest, early, turn = dict[int, Any](), Digest(shape), dict[int, NDArray[np.uint8]](), 0
+    told, digest, early, turn = dict[int, Any](), new_digest(shape), dict[int, NDArray[np.uint8]](), 0
     for place, (own, digests) in results:
         told[place], early[place] = own, digests
         while turn in early:
-            digest.join(early.pop(turn))
+            digest.update(early.pop(turn))
             turn += 1
     return told, digest.hexdigest()
 
