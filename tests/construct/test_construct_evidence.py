@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL, Threads
 from exactfit.construct import evidence, fixed_width
-from exactfit.construct.evidence import Counts, PrecomputedLimits, mutual_limits, precompute_limits, worth_precomputing
+from exactfit.construct.evidence import Counts, PrecomputedLimits, mutual_limits, precompute_limits
 from exactfit.construct.noise import Claims
 from exactfit.network.bits import BitMatrix
 
@@ -38,25 +38,20 @@ def expected_limits(bits, classes):
 
 @pytest.mark.parametrize("width", [1, 63, 64, 65, 128, 200])
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-@pytest.mark.parametrize("classes", [[(0, 30), (30, 50), (50, 90)], [(0, 12), (30, 31), (40, 40), (41, 80)]])
+@pytest.mark.parametrize("classes", [[(0, 30), (30, 50), (50, 90)], [(0, 12), (12, 13), (13, 13), (13, 90)]])
 def test_mutual_limits_are_the_twins(at_any_size, width, n_jobs, classes):
     bits = np.random.default_rng(width).random((90, width)) < 0.4
     with Threads(n_jobs) as threads:
-        widths = sorted({1, width // 2 or 1, width})
-        limits, witnesses = mutual_limits(Counts(BitMatrix.from_bool(bits), threads), classes, widths, silent)
-    for k, n in enumerate(widths):
-        found = list(zip(limits[k].tolist(), witnesses[k].tolist(), strict=True))
-        assert found == expected_limits(bits[:, :n], classes)
+        limits, witnesses = mutual_limits(Counts(BitMatrix.from_bool(bits), threads), classes, silent)
+    assert list(zip(limits.tolist(), witnesses.tolist(), strict=True)) == expected_limits(bits, classes)
 
 
-def test_mutual_limits_of_many_columns_and_of_bits_beyond_the_width():
-    """More than a tile of columns; a layer's beginning, whose last word holds the next hyperplanes' bits too."""
+def test_mutual_limits_of_many_columns():
+    """More than a tile of columns."""
     rng = np.random.default_rng(0)
-    bits = rng.random((1400, 192)) < rng.choice([0.1, 0.5], size=(1400, 1))
-    head = BitMatrix.from_bool(bits)
-    object.__setattr__(head, "n_bits", 150)
-    (limits,), (witnesses,) = mutual_limits(Counts(head, SERIAL), [(0, 600), (600, 1400)], [150], silent)
-    counts = ~bits[:, :150] @ bits[:, :150].T.astype(int)
+    bits = rng.random((1400, 150)) < rng.choice([0.1, 0.5], size=(1400, 1))
+    limits, witnesses = mutual_limits(Counts(BitMatrix.from_bool(bits), SERIAL), [(0, 600), (600, 1400)], silent)
+    counts = ~bits @ bits.T.astype(int)
     for own, other in [(slice(0, 600), slice(600, 1400)), (slice(600, 1400), slice(0, 600))]:
         np.testing.assert_array_equal(limits[own], counts[own, other].min(axis=1))
         np.testing.assert_array_equal(witnesses[own], other.start + counts[own, other].argmin(axis=1))
@@ -129,14 +124,3 @@ def test_progress_of_limits_grows_to_the_end(at_any_size):
     assert [done for _, done, _ in told] == sorted({done for _, done, _ in told})
     assert told[-1][1] == 540
     assert len(told) == 9 * 9
-
-
-def test_widths_are_foreseen_together_where_they_share_enough(monkeypatch):
-    monkeypatch.setattr(evidence, "WORTHWHILE", 0)
-    monkeypatch.setattr(evidence, "UPDATE_WORDS", 0)
-    counts, widths = counts_of(1000), [100, 200, 300, 400]
-    assert worth_precomputing(counts, CLASSES, orders(), widths) == widths
-    assert worth_precomputing(counts, CLASSES, None, widths) == widths
-    assert worth_precomputing(counts_of(3), CLASSES, orders(), widths) == ()
-    monkeypatch.setattr(evidence, "UPDATE_WORDS", 100)
-    assert worth_precomputing(counts, CLASSES, orders(), widths) == [400]

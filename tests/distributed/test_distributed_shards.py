@@ -66,7 +66,7 @@ def test_shards_say_what_all_rows_say(given_parts, width):
     here, there = (one.unique_patterns(planes, order, candidates, SERIAL) for one in (shards, naive))
     assert here.order.rows.tolist() == there.order.rows.tolist()
     assert here.leaders.tolist() == there.leaders.tolist()
-    assert [share.candidates.tolist() for share in here.slices] == [share.candidates.tolist() for share in there.slices]
+    assert [own.tolist() for own in here.candidates.values()] == [own.tolist() for own in there.candidates.values()]
     every = np.arange(len(here.leaders))
     assert here.members(every).tolist() == there.members(every).tolist()
     options = Options(margin=0.1)

@@ -19,8 +19,8 @@ from .._support.threads import SERIAL
 from ..data import Rows
 from ..options import Options
 from .evidence import HERE, BlockSizing, Columns, Counts, Evidence, Pieces, precompute_limits
-from .unique_patterns import ClassOrder, ClassSlice, Cover, UniquePatterns, candidates_of
-from .weighted import weighted_covers
+from .unique_patterns import ClassOrder, Cover, UniquePatterns, candidates_of
+from .weighted import BinaryPatterns, weighted_cover
 
 Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
@@ -44,37 +44,33 @@ def cover_classes(
 
 def cover_unique(unique: UniquePatterns, options: Options, progress: Progress = silent) -> list[Cover]:
     """Return one cover for every target class, in columns."""
-    evidence, slices = unique.evidence, unique.slices
-    sizes = [int(own.sizes.sum()) for own in slices]
-    if options.is_weighted:
-        cover = weighted_covers(unique)
-    else:
-        if len(slices) == len(unique.order.starts) - 1:
-            orders = [own.candidates for own in slices]
-            evidence = precompute_limits(evidence, [own.target for own in slices], progress, orders)
-
-        def cover(own: ClassSlice, report: Progress) -> Cover:
-            return random_cover(evidence, own.target, own.rest, own.candidates, report, own.sizes)
-
+    evidence, order, candidates = unique.evidence, unique.order, unique.candidates
+    sizes = {k: unique.sizes[slice(*order.target(k))] for k in candidates}
+    n_points = sum(int(own.sum()) for own in sizes.values())
+    if not options.is_weighted and len(sizes) == len(order.starts) - 1:
+        evidence = precompute_limits(evidence, list(map(order.target, sizes)), progress, list(candidates.values()))
     done: dict[str, dict[int, int]] = {}
     lock = Lock()
 
-    def work(place: int) -> Cover:
+    def work(k: int) -> Cover:
         def report(what: str, count: int, _total: int | None) -> None:
             evidence.threads.go_on()  # also where threads notice that they may stop
             with lock:
                 by_class = done.setdefault(what, {})
-                by_class[place] = count
-                progress(what, sum(by_class.values()), sum(sizes))
+                by_class[k] = count
+                progress(what, sum(by_class.values()), n_points)
 
-        return cover(slices[place], report)
+        if options.is_weighted:
+            patterns = BinaryPatterns.of(evidence, *order.target(k))
+            return weighted_cover(patterns, sizes[k], candidates[k], progress=report)
+        return random_cover(evidence, order.target(k), order.rest(k), candidates[k], report, sizes[k])
 
     # Covers do not depend on one another. So each thread takes a whole class, the largest first, and no thread waits
     # for others within it; those that find no class left help.
-    queue = sorted(range(len(slices)), key=lambda place: -sizes[place])
-    heavy = evidence.cost(slices[queue[0]].rest) >= WORTH_A_THREAD
+    queue = sorted(sizes, key=lambda k: -int(sizes[k].sum()))
+    heavy = evidence.cost(order.rest(queue[0])) >= WORTH_A_THREAD
     covers = dict(zip(queue, (evidence.threads if heavy else SERIAL).map(work, queue), strict=True))
-    return [covers[place] for place in range(len(slices))]
+    return [covers[k] for k in sizes]
 
 
 def random_cover(

@@ -3,17 +3,12 @@
 Points are sorted by class, so that a class is a range of columns and the rest are
 the ranges before and after it. Both kinds of evidence cut their work into short
 pieces of columns and join the pieces in order: the same answers for any number of threads.
-
-All limits at once: what two points x and z have in common serves both: z counts |z| - |x and z| under the mask of
-x, and x counts |x| - |x and z| under the mask of z. So all limits cost half as many words as
-each by itself, which pays where most points become candidates: when hardly any point claims another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from threading import local
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -24,24 +19,13 @@ from .._kernels.counting import count_all
 from .._kernels.limits import COLUMN_BITS, gather_masks, lowest_counts, lowest_mutual_counts
 from .._support.console import Progress, Steps
 from .._support.threads import Threads, split
-from ..network.bits import BitMatrix, last_word, n_words
+from ..network.bits import BitMatrix
 
 Columns = NDArray[np.intp]
 Pieces = list[tuple[int, int]]
 
 PIECE_WORDS = 2**27  # words counted in one piece of work: short enough that Ctrl-C is answered
 SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
-
-
-def joined_pieces(pieces: Iterable[tuple[int, int]]) -> Pieces:
-    """Return ranges of columns, adjacent ones joined."""
-    found: Pieces = []
-    for start, stop in pieces:
-        if found and found[-1][1] == start:
-            found[-1] = (found[-1][0], stop)
-        elif start < stop:
-            found.append((start, stop))
-    return found
 
 
 class BlockSizing(NamedTuple):
@@ -87,14 +71,6 @@ def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
     return masks
 
 
-class Selected(NamedTuple):
-    """Columns first..stop of some words."""
-
-    words: NDArray[np.uint64]
-    first: int
-    stop: int
-
-
 @dataclass(eq=False)
 class Counts:
     """Evidence for the threshold activation: integer counts of packed bits, ``maybe`` those that are on or open."""
@@ -114,7 +90,10 @@ class Counts:
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
         """Algorithm 2, line 5: m = min over rest of <u, Phi(x)>."""
         masks, words = masks_of(self.highest, anchors), self.patterns.words
-        pieces = list(self._pieces(rest, masks.size))
+        pieces: Pieces = []
+        for start, stop in rest:
+            size = (stop - start) * masks.size
+            pieces += split(start, stop, max(self.threads.count, size // PIECE_WORDS + 1) if size > SHORT_WORDS else 1)
         bounds = np.full(len(masks), np.iinfo(np.int64).max)
 
         def work(piece: tuple[int, int]) -> tuple[NDArray[np.int64], Columns]:
@@ -127,20 +106,14 @@ class Counts:
 
         return first_lowest(self.threads.map(work, pieces))
 
-    def _pieces(self, rest: Pieces, words_a_column: int) -> Iterator[tuple[int, int]]:
-        for start, stop in rest:
-            n_words = (stop - start) * words_a_column
-            parts = max(self.threads.count, n_words // PIECE_WORDS + 1)
-            yield from split(start, stop, parts if n_words > SHORT_WORDS else 1)
-
-    def select(self, columns: Columns | slice) -> Selected:
-        """Return the patterns of some columns: a copy side by side, or a range of them where they are."""
+    def select(self, columns: Columns | slice) -> tuple[NDArray[np.uint64], int, int]:
+        """Return the patterns of some columns, as first..stop of words: copied side by side, or where they are."""
         words = self.highest.words
         if isinstance(columns, slice):
-            return Selected(words, columns.start, columns.stop)
-        return Selected(words.take(columns, axis=1), 0, len(columns))
+            return words, columns.start, columns.stop
+        return words.take(columns, axis=1), 0, len(columns)
 
-    def masked_counts(self, anchors: Columns, selected: Selected) -> NDArray[np.int32]:
+    def masked_counts(self, anchors: Columns, selected: tuple[NDArray[np.uint64], int, int]) -> NDArray[np.int32]:
         """Return <u, Phi(x)> for every anchor and selected column."""
         masks = masks_of(self.highest, anchors)
         words, first, stop = selected
@@ -167,10 +140,8 @@ def first_lowest(parts: list[tuple[NDArray[Any], Columns]]) -> tuple[NDArray[Any
 LARGEST_BLOCK = 64  # candidates: their masks stay in the cache while all columns pass
 BLOCK_WORDS = 2**29  # words counted in one piece of work: short enough that Ctrl-C is answered
 SAMPLE = 64  # candidates that are tried to see how many will be examined
-WORTHWHILE = 2**30  # words that all limits cost: below, nothing is worth foreseeing
+WORTHWHILE = 2**30  # words that all limits cost: below, no time is worth saving
 SHARE = 0.6  # of the candidates that must be examined for all limits at once to be less work: half, and overhead
-DECLINE = 0.7  # of the share, as widths grow
-UPDATE_WORDS = 4  # what it takes to compare a count, in words counted
 UNKNOWN = np.iinfo(np.int64).max
 
 
@@ -191,36 +162,23 @@ def precompute_limits(
 ) -> Evidence:
     """Return the evidence with all limits known, if that is less work than asking for them one by one.
 
-    ``classes`` are the columns of each class, ascending, every class a target; ``orders`` the candidates of each in
-    the order in which they will be examined as long as they are uncovered, without it all of them will be.
+    ``classes`` are the columns of each class, one after the other, every class a target; ``orders`` the candidates of
+    each in the order in which they will be examined as long as they are uncovered, without it all of them will be.
     """
-    if not isinstance(evidence, Counts):
+    # What two points x and z have in common serves both: z counts |z| - |x and z| under the mask of x, and x counts
+    # |x| - |x and z| under the mask of z. So all limits cost half as many words as each by itself, which pays where
+    # most points become candidates: when hardly any point claims another.
+    if not isinstance(evidence, Counts) or evidence.highest is not evidence.patterns or len(classes) < 2:
         return evidence
-    widths = worth_precomputing(evidence, classes, orders, [evidence.patterns.n_bits])
-    if not widths:
+    if evidence.cost(classes) * classes[-1][1] < WORTHWHILE:
         return evidence
-    (limits,), (witnesses,) = mutual_limits(evidence, classes, widths, progress)
-    parts = evidence.patterns, evidence.threads, evidence.maybe
-    return PrecomputedLimits(*parts, all_limits=limits, all_witnesses=witnesses)
+    if orders is not None and _fraction_examined(evidence, classes, orders) < SHARE:
+        return evidence
+    limits, witnesses = mutual_limits(evidence, classes, progress)
+    return PrecomputedLimits(evidence.patterns, evidence.threads, all_limits=limits, all_witnesses=witnesses)
 
 
-def worth_precomputing(
-    counts: Counts, classes: Pieces, orders: Sequence[Columns] | None, widths: Sequence[int]
-) -> Sequence[int]:
-    """Return the ascending ``widths`` for which :func:`mutual_limits` is less work: all, the counts' own, or none."""
-    n_columns, n_bits = sum(stop - start for start, stop in classes), counts.patterns.n_bits
-    if counts.highest is not counts.patterns or len(classes) < 2 or counts.cost(classes) * n_columns < WORTHWHILE:
-        return ()
-    if orders is None:
-        return widths
-    share = _share_examined(counts, classes, orders)
-    together = n_words(widths[-1]) + UPDATE_WORDS * len(widths)
-    if len(widths) > 1 and DECLINE * share * sum(map(n_words, widths)) >= SHARE * together:
-        return widths
-    return [n_bits] if share >= SHARE else ()
-
-
-def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) -> float:
+def _fraction_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) -> float:
     """Return the fraction of candidates that will be examined in full, estimated from the first of some classes."""
     # If a detector claims c other points of its class on average, wherever they are, a class of N points takes
     # N ln(1 + c) / c detectors. Candidates without a limit are given up early on.
@@ -231,7 +189,7 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
         if not len(block):
             continue
         n_columns += stop - start
-        limits, _ = counts.limits(block, joined_pieces(classes[:k] + classes[k + 1 :]))
+        limits, _ = counts.limits(block, [(0, start), (stop, classes[-1][1])])
         claimed = counts.masked_counts(block, counts.select(slice(start, stop))) < limits[:, None]
         others = np.maximum(claimed.sum(axis=1) - 1, 0)[limits > 0]
         if len(others):
@@ -240,18 +198,12 @@ def _share_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns]) 
     return examined / max(n_columns, 1)
 
 
-def mutual_limits(
-    counts: Counts, classes: Pieces, widths: Sequence[int], progress: Progress
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return Algorithm 2, line 5, for every column and the first bits of the patterns, for each of ascending widths.
-
-    A limit and the first column of another class that attains it, of shape (widths, columns) each, -1 where unknown.
-    """
-    words = counts.patterns.words[: n_words(widths[-1])]
-    sizes = np.stack([_sizes(words, width) for width in widths])
-    steps = Steps(progress, "limits", sum(stop - start for start, stop in classes[:-1]))
-    after = accumulate(reversed(classes), lambda pieces, piece: joined_pieces([piece, *pieces]), initial=Pieces())
-    later = list(after)[::-1]
+def mutual_limits(counts: Counts, classes: Pieces, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return Algorithm 2, line 5, for every column: its limit and the first column that attains it, or -1 and -1."""
+    words, n_columns = counts.patterns.words, classes[-1][1]
+    widths, sizes = np.array([counts.patterns.n_bits]), np.bitwise_count(words).sum(axis=0, dtype=np.int64)[None]
+    steps = Steps(progress, "limits", classes[-1][0])
+    size = max(1, min(BLOCK_WORDS // max(counts.cost(classes), 1), LARGEST_BLOCK))
     found = [np.full_like(sizes, UNKNOWN)]
     own = local()
 
@@ -260,33 +212,14 @@ def mutual_limits(
         if not hasattr(own, "keys"):  # what this thread finds
             own.keys = np.full_like(sizes, UNKNOWN)
             found.append(own.keys)
-        k, start, stop = block
+        start, stop, end = block
         rows = np.ascontiguousarray(words[:, start:stop].T)
-        for low, high in later[k + 1]:
-            lowest_mutual_counts(words, low, high, rows, start, np.array(widths), sizes, own.keys)
+        lowest_mutual_counts(words, end, n_columns, rows, start, widths, sizes, own.keys)
         steps.add(stop - start)
 
-    counts.threads.map(work, _blocks(classes, BLOCK_WORDS // max(counts.cost(classes), 1)))
-    keys = np.minimum.reduce(found)
+    # Columns of all classes but the last, cut into short pieces, are held against all classes after their own.
+    blocks = [(low, min(low + size, stop), stop) for start, stop in classes[:-1] for low in range(start, stop, size)]
+    counts.threads.map(work, blocks)
+    keys = np.minimum.reduce(found)[0]
     known = keys < UNKNOWN
-    limits, witnesses = keys >> COLUMN_BITS, keys & (2**COLUMN_BITS - 1)
-    return np.where(known, limits, -1), np.where(known, witnesses, -1)
-
-
-def _sizes(words: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
-    """Return how many of the first ``width`` bits of every column are on."""
-    mask = np.full((1, n_words(width)), np.iinfo(np.uint64).max, dtype=np.uint64)
-    mask[0, -1] = last_word(width)
-    sizes = np.empty(words.shape[1], dtype=np.int64)
-    count_all(words[: n_words(width)], 0, words.shape[1], mask, 0, sizes[None, :])
-    return sizes
-
-
-def _blocks(classes: Pieces, size: int) -> list[tuple[int, int, int]]:
-    """Return (class, start, stop): the columns of all classes but the last, cut into short pieces."""
-    size = max(1, min(size, LARGEST_BLOCK))
-    return [
-        (k, low, min(low + size, stop))
-        for k, (start, stop) in enumerate(classes[:-1])
-        for low in range(start, stop, size)
-    ]
+    return np.where(known, keys >> COLUMN_BITS, -1), np.where(known, keys & (2**COLUMN_BITS - 1), -1)

@@ -180,29 +180,14 @@ class Cover:
     supports: list[Support] | None = None
 
 
-class ClassSlice(NamedTuple):
-    """A target class: its columns, the rest, its columns as they become candidates, and their multiplicities."""
-
-    target: tuple[int, int]
-    rest: Pieces
-    candidates: Columns
-    sizes: Ints
-
-    @classmethod
-    def of_each(cls, order: ClassOrder, candidates: CandidateOrder, sizes: Ints) -> list[ClassSlice]:
-        """Return the slice of each target class."""
-        return [
-            cls(order.target(k), order.rest(k), own, sizes[slice(*order.target(k))]) for k, own in candidates.items()
-        ]
-
-
 @dataclass(frozen=True, eq=False)
 class UniquePatterns:
     """Evidence whose columns stand for one or more points each; points are numbered class by class."""
 
     evidence: Evidence
     order: ClassOrder  # of the columns; their ``rows`` are their first points
-    slices: list[ClassSlice]  # one for each target class
+    candidates: CandidateOrder  # columns, for each target class
+    sizes: Ints  # how many points each column stands for
     leaders: Ints  # the point of each column that becomes a candidate first
     members: Callable[[Columns], Columns]  # from some columns to their points, ascending
 
@@ -214,8 +199,7 @@ class UniquePatterns:
             lines = list(zip(evidence.patterns.words, evidence.highest.words, strict=True))
             exact = evidence.highest is evidence.patterns
             return cls.of_lines(lines, evidence.patterns.n_bits, everyone, candidates, evidence.threads, exact=exact)
-        slices = ClassSlice.of_each(order, candidates, np.ones(len(everyone.rows), np.int64))
-        return cls(evidence, everyone, slices, everyone.rows, lambda columns: columns)
+        return cls(evidence, everyone, candidates, np.ones_like(everyone.rows), everyone.rows, lambda columns: columns)
 
     @classmethod
     def of_lines(
@@ -259,7 +243,7 @@ class UniquePatterns:
             candidates_by_class[k] = starts[k] + np.argsort(groups.ranks[own], kind="stable")
             leaders[own] = points[groups.ranks[own]]
         order = ClassOrder(groups.firsts, starts)
-        return cls(evidence, order, ClassSlice.of_each(order, candidates_by_class, groups.sizes), leaders, members)
+        return cls(evidence, order, candidates_by_class, groups.sizes, leaders, members)
 
     def in_points(self, cover: Cover) -> Cover:
         """Return a cover of columns as one of points: with masks, anchors are what was examined first."""

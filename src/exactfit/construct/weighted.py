@@ -18,7 +18,6 @@ and a test compares the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
@@ -32,8 +31,8 @@ from .._support.threads import SERIAL, Threads
 from ..exceptions import TooLargeError
 from ..network.bits import BitMatrix
 from ..network.weights import weigh_words
-from .evidence import Counts
-from .unique_patterns import ClassSlice, Cover, Support, UniquePatterns, hashes_of
+from .evidence import Counts, Evidence
+from .unique_patterns import Cover, Support, hashes_of
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -92,6 +91,17 @@ class BinaryPatterns:
     start: int
     stop: int
     threads: Threads = SERIAL
+
+    @classmethod
+    def of(cls, counts: Evidence, start: int, stop: int) -> BinaryPatterns:
+        """Return the patterns of unique columns, all of which have to be in this memory."""
+        if not isinstance(counts, Counts):  # options refuse real-valued activations
+            raise TooLargeError(
+                'detectors="weighted" looks at all distinct patterns in one memory, which they exceed: '
+                'raise memory_limit, choose a smaller width, or use detectors="mask"'
+            )
+        on, maybe = counts.patterns, counts.highest
+        return cls(on.words, maybe.words, on.n_bits, start, stop, counts.threads)
 
     @property
     def n_columns(self) -> int:
@@ -415,20 +425,3 @@ def weighted_cover(
     cover.made.uncovered = patterns.start + np.flatnonzero(cover.inseparable)
     cover.made.n_rejected = int(np.count_nonzero(cover.inseparable))
     return cover.made
-
-
-def weighted_covers(unique: UniquePatterns) -> Callable[[ClassSlice, Progress], Cover]:
-    """Return what makes the cover of a class with weighted detectors."""
-    counts = unique.evidence
-    if not isinstance(counts, Counts):  # options refuse real-valued activations
-        raise TooLargeError(
-            'detectors="weighted" looks at all distinct patterns in one memory, which they exceed: '
-            'raise memory_limit, choose a smaller width, or use detectors="mask"'
-        )
-    words, highest, n_bits = counts.patterns.words, counts.highest.words, counts.patterns.n_bits
-
-    def cover(own: ClassSlice, progress: Progress) -> Cover:
-        patterns = BinaryPatterns(words, highest, n_bits, *own.target, counts.threads)
-        return weighted_cover(patterns, own.sizes, own.candidates, progress=progress)
-
-    return cover
