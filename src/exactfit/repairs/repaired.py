@@ -132,7 +132,6 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    classes_ : ndarray
     network_ : SwitchedNetwork
         Patches, and the model behind them if it is a chain of layers.
     certificate_ : Certificate
@@ -141,8 +140,6 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_patches_ : int
     repair_ : Repair
         The model as it was read, its answers to the given points, the patches, and their history.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
 
     Examples
     --------
@@ -177,18 +174,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Matrix, y: ArrayLike) -> RepairedClassifier:
-        """Build the patches, and prove the whole.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-
-        Returns
-        -------
-        RepairedClassifier
-            Itself; left as it was if anything is refused.
-        """
+        """Build the patches, and prove the whole; the classifier is left as it was if anything is refused."""
         made = self.__sklearn_clone__()
         points, labels = validated_pair(made, X, y)
         made._check_options()
@@ -289,31 +275,15 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def given_answers(self, X: Matrix) -> Codes | None:
-        """Return the answers that ``certify`` takes as given of a model that is no chain: those that it gives now.
-
-        Parameters
-        ----------
-        X : points
-
-        Returns
-        -------
-        ndarray of int64, or None
-            None for a chain, of which nothing has to be taken as given.
-        """
+        """Return the answers that ``certify`` takes as given of a model that is no chain; None for a chain."""
         points = self._points(X)
         return None if self.network_.model is not None else self.repair_.model.ask(points)
 
     def verify(self, X: Matrix, y: ArrayLike) -> Certificate:
         """Ask the model again, in the runtime at hand, and prove patches and its answers together.
 
-        Parameters
-        ----------
-        X, y : points and labels
-
-        Returns
-        -------
-        Certificate
-            Given the answers that the model has just given, whatever it is; its note says if recorded ones were others.
+        The certificate is given the answers that the model has just given, whatever it is; its note says if recorded
+        ones were others.
 
         Examples
         --------
@@ -346,13 +316,12 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Matrix) -> NDArray[Any]:
         """Return the patches' label where patches of exactly one class fire, the model's elsewhere.
 
-        Parameters
-        ----------
-        X : points, as ``fit`` takes them
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        Examples
+        --------
+        >>> import exactfit
+        >>> import numpy as np
+        >>> exactfit.repair(lambda X: np.zeros(len(X)), [[0.0], [1.0]], [0.0, 1.0]).predict([[0.5], [1.0]])
+        array([0., 1.])
         """
         points = self._points(X)
         return np.asarray(self.classes_[overruled(self._patched(points), self._answers(points))])
@@ -367,14 +336,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def decision_function(self, X: Matrix) -> Floats:
         """Return the model's scores; where patches decide, with those of their class above all others.
 
-        Parameters
-        ----------
-        X : points, as ``fit`` takes them
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes positive for ``classes_[1]``.
+        They have a column for each class; of two classes they are one number, positive for ``classes_[1]``.
         """
         points = self._points(X)
         scores = np.array(self.repair_.model.scores(points, self.n_jobs), dtype=np.float64)
@@ -388,14 +350,6 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def explain(self, X: Matrix) -> tuple[RepairExplanation, ...]:
         """Explain the answer at each point: by which patches, or by the model.
-
-        Parameters
-        ----------
-        X : points, as ``fit`` takes them
-
-        Returns
-        -------
-        tuple of RepairExplanation
 
         Examples
         --------
@@ -420,14 +374,12 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def report(self, X: Matrix = None, y: ArrayLike | None = None) -> RepairReport:
         """Report what every patch claims and how far it goes; on held-out data, how many answers changed.
 
-        Parameters
-        ----------
-        X, y : points and labels, optional
-            Held-out data.
-
-        Returns
-        -------
-        RepairReport
+        Examples
+        --------
+        >>> import exactfit
+        >>> import numpy as np
+        >>> print(exactfit.repair(lambda X: np.zeros(len(X)), [[0.0], [1.0]], [0.0, 1.0]).report().history[0])
+        rows 0 to 1: 1 patches added, 0 lowered, 0 dropped
         """
         check_is_fitted(self, "network_")
         held_out = None
@@ -454,18 +406,8 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def add(self, X: Matrix, y: ArrayLike, *, given: tuple[Matrix, ArrayLike] | None = None) -> RepairedClassifier:
         """Add points: old limits are lowered over them, and points that need a patch then get one.
 
-        Given points keep their answers. Rows are numbered on.
-
-        Parameters
-        ----------
-        X, y : points and labels
-        given : tuple (X, y), optional
-            All points given before, for a model that was loaded from a file, which does not hold them.
-
-        Returns
-        -------
-        RepairedClassifier
-            Itself; left as it was if anything is refused.
+        Given points keep their answers. Rows are numbered on. A model that was loaded from a file, which does not hold
+        the points given before, takes them as ``given=(X, y)``. It is left as it was if anything is refused.
 
         Examples
         --------

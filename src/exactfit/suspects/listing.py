@@ -250,11 +250,7 @@ class Suspects:
     def to_html(self, m: int = SHOWN, *, image_shape: tuple[int, ...] | None = None) -> str:
         """Return a page in one file with the ``m`` most suspicious rows and all else there is to look at.
 
-        Parameters
-        ----------
-        m : int
-        image_shape : tuple of int, optional
-            Rows are images of this height and width (and three colours): shown as pictures.
+        Rows that are images of ``image_shape`` (height, width and perhaps three colours) are shown as pictures.
         """
         name = "data" if self.table is None else self.table.name
         several = "one is" if min(m, len(self)) == 1 else f"{min(m, len(self)):,} are"
