@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits, make_moons
 
 from exactfit._support.threads import open_executor
 from exactfit.data import Labelled, pairs
-from exactfit.data.cloud import exact_distance
 from exactfit.data.pairs import nearest_other
+from exactfit.data.point_set import exact_distance
 from exactfit.geometry import angular_separation, separation
 
 

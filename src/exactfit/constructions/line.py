@@ -62,8 +62,8 @@ from .._kernels.rounding import EXACT_INTEGERS
 from ..construct import Trace
 from ..construct.hyperplanes import stream
 from ..data import Codes, Floats, Rows
-from ..data.cloud import U64
 from ..data.matrices import row_tiles
+from ..data.point_set import U64
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Network
 from ..network.activations import RELU, THRESHOLD, Activation

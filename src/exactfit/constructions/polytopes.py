@@ -30,8 +30,8 @@ from .._support.parameters import check_choice, check_integer
 from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Floats, Rows, choose_targets
-from ..data.cloud import U64
 from ..data.matrices import row_tiles
+from ..data.point_set import U64
 from ..exceptions import AssumptionError
 from ..network import Dense, Layer, Masks, Network
 from ..network.activations import as_activation

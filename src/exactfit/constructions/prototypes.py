@@ -45,8 +45,8 @@ from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..construct.unique_patterns import ClassOrder
 from ..data import Floats, Rows, choose_targets
-from ..data.cloud import U64, Cloud
 from ..data.pairs import nearest_other
+from ..data.point_set import U64, PointSet
 from ..exceptions import AssumptionError
 from ..geometry.ball_covers import Balls, Cover, cover_by_balls, reaching
 from ..network import Dense, Layer, Masks, Network, Sparse
@@ -129,7 +129,7 @@ class ClearBalls(Balls):
     # are right if those at distance r are. So it is enough that claimed points are within r^2 - 4 m and t is 2 m away
     # from both, which leaves a second m for the roundings of r^2 itself and of the distances compared with it.
 
-    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
+    def __init__(self, cloud: PointSet, squares: Floats, threads: Threads) -> None:
         with np.errstate(under="ignore"):
             tiles = map(cloud.take, cloud.tiles(TILE_ROWS))
             norms = np.concatenate([(tile * tile).sum(axis=1) for tile in tiles])

@@ -67,7 +67,7 @@ from ..construct import Trace
 from ..construct.fallback_cuts import Stall
 from ..construct.hyperplanes import HYPERPLANES, ORDER, GaussianSampler, Hyperplanes, stream
 from ..data import Codes, Floats, Rows, conflict_pairs, conflicts, mean
-from ..data.cloud import U64
+from ..data.point_set import U64
 from ..exceptions import AssumptionError, DataError
 from ..network import Dense, Layer, Masks, Network, Sparse
 from ..network.activations import THRESHOLD

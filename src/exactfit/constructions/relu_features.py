@@ -38,8 +38,8 @@ from .._support.threads import usable_memory
 from ..construct import Trace
 from ..construct.hyperplanes import GaussianSampler, largest_distance
 from ..data import Floats, mean
-from ..data.cloud import U64
 from ..data.matrices import row_tiles
+from ..data.point_set import U64
 from ..exceptions import AssumptionError, ParameterError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU

@@ -66,7 +66,7 @@ from .._support.parameters import check_choice, check_integer
 from ..construct import Trace
 from ..construct.hyperplanes import ORDER, stream
 from ..data import Codes, Floats, Rows
-from ..data.cloud import U64
+from ..data.point_set import U64
 from ..exceptions import AssumptionError
 from ..network import Decoder, Dense, Layer, Network
 from ..network.activations import RELU, THRESHOLD

@@ -20,10 +20,10 @@ from .._kernels.distances import TINY
 from .._support.console import Steps
 from .._support.threads import Executor, single_threaded_blas
 from ..exceptions import DataError
-from .cloud import CROWDED, DOUBLE_DIMENSION, Cloud, Floats, ParallelPoints, closest_of_groups, exact_distance
 from .equal import conflict_pairs, conflicts, distinct_rows
 from .labelled import Codes
 from .matrices import ChunkedPoints, Matrix, Rows, dense_rows
+from .point_set import CROWDED, DOUBLE_DIMENSION, Floats, ParallelPoints, PointSet, closest_of_groups, exact_distance
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once
@@ -56,9 +56,9 @@ class _Candidates:
     point has its own, for its nearest partner.
     """
 
-    def __init__(self, cloud: Cloud, shared: bool) -> None:
-        self.cloud, self.shared = cloud, shared
-        self.bounds = np.full(1 if shared else len(cloud), np.inf)
+    def __init__(self, point_set: PointSet, shared: bool) -> None:
+        self.point_set, self.shared = point_set, shared
+        self.bounds = np.full(1 if shared else len(point_set), np.inf)
         self.pairs = Pairs(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
         self.added: list[Pairs] = []
         self.lock = threading.Lock()
@@ -71,23 +71,23 @@ class _Candidates:
         """Take in new pairs, as far as they may be the closest."""
         if not len(pairs.squares):
             return
-        cloud, smallest = self.cloud, float(pairs.squares.min())
-        refuse_parallel(cloud, math.sqrt(smallest))
+        point_set, smallest = self.point_set, float(pairs.squares.min())
+        refuse_parallel(point_set, math.sqrt(smallest))
         with self.lock:
             if self.shared:
-                self.bounds[0] = min(self.bounds[0], kernels.reach(smallest, cloud.share, cloud.slack))
+                self.bounds[0] = min(self.bounds[0], kernels.reach(smallest, point_set.share, point_set.slack))
                 self.added.append(pairs.take(self._may_win(pairs)))
             else:
                 for each in (pairs, Pairs(pairs.right, pairs.left, pairs.squares)):
                     kept = np.empty(len(each.squares), dtype=bool)
-                    kernels.record(each.left, each.squares, self.bounds, cloud.share, kept)
+                    kernels.record(each.left, each.squares, self.bounds, point_set.share, kept)
                     self.added.append(each.take(kept))
             if sum(len(each.squares) for each in self.added) > MOST_CANDIDATES:
                 self.decide()
 
     def _may_win(self, pairs: Pairs) -> NDArray[np.bool_]:
         bounds = self.bounds[0] if self.shared else self.bounds[pairs.left]
-        return np.asarray(pairs.squares * (1.0 - self.cloud.share) - TINY <= bounds)
+        return np.asarray(pairs.squares * (1.0 - self.point_set.share) - TINY <= bounds)
 
     def decide(self) -> Pairs:
         """Return the closest pair, or every point's nearest partner, the lowest rows on a tie: exactly."""
@@ -95,31 +95,31 @@ class _Candidates:
         names = ("left", "right", "squares")
         pairs = Pairs(*(np.concatenate([getattr(part, name) for part in added]) for name in names))
         pairs = pairs.take(self._may_win(pairs))
-        left, right = self.cloud.rows[pairs.left], self.cloud.rows[pairs.right]
+        left, right = self.point_set.rows[pairs.left], self.point_set.rows[pairs.right]
         if self.shared:
             left, right = np.minimum(left, right), np.maximum(left, right)
         order = np.lexsort((right, left))
         left, right = left[order], right[order]
         if self.shared:
-            winners = np.array([self.cloud.winner(left, right)])
+            winners = np.array([self.point_set.winner(left, right)])
         else:
-            winners = closest_of_groups(self.cloud.X, left, left, right)
+            winners = closest_of_groups(self.point_set.X, left, left, right)
         self.added, self.pairs = [], pairs.take(order[winners])
         return self.pairs
 
 
-def refuse_parallel(cloud: Cloud, distance: float) -> None:
+def refuse_parallel(point_set: PointSet, distance: float) -> None:
     """Raise :class:`ParallelPoints` if a distance may be that of parallel points, of which there may be many."""
-    if cloud.may_be_parallel and distance <= 4 * cloud.slack:
+    if point_set.may_be_parallel and distance <= 4 * point_set.slack:
         raise ParallelPoints
 
 
-def _by_blocks(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) -> None:
+def _by_blocks(point_set: PointSet, codes: Codes, found: _Candidates, work: Executor) -> None:
     """Find candidates by products of all pairs of different classes."""
     # In class order, blocks within one class are left out.
     order = np.argsort(codes, kind="stable")
     codes, n = codes[order], len(order)
-    single = cloud.dimension > DOUBLE_DIMENSION
+    single = point_set.dimension > DOUBLE_DIMENSION
     pieces = []
     for low in range(0, n, LEFT_TILE):
         left = slice(low, min(low + LEFT_TILE, n))
@@ -132,21 +132,21 @@ def _by_blocks(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) -
         nonlocal single
         at, tos = piece
         is_single = single  # another thread may change it meanwhile
-        side, slope = cloud.side(order[at], is_single), cloud.slope(is_single)
+        side, slope = point_set.side(order[at], is_single), point_set.slope(is_single)
         for to in tos:
-            other = side if to == at else cloud.side(order[to], is_single)
+            other = side if to == at else point_set.side(order[to], is_single)
             size = len(side.lows) * len(other.lows)
             room = kernels.Found(np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32), np.empty(size))
             bounds = found.bounds_of(order[at])
             # A block that meets itself improves one bound of each point, not two.
             others = bounds if to == at and not found.shared else found.bounds_of(order[to])
             count = kernels.scan(
-                cloud.products(side, other),
+                point_set.products(side, other),
                 kernels.BlockSide(side.points, side.lows, side.norms, codes[at], bounds),
                 kernels.BlockSide(other.points, other.lows, other.norms * slope, codes[to], others),
                 found.shared,
                 to == at,
-                kernels.Errors(cloud.share, cloud.slack),
+                kernels.Errors(point_set.share, point_set.slack),
                 room,
             )
             if is_single and count > CROWDED * size:
@@ -159,7 +159,7 @@ def _by_blocks(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) -
         work.threads.map(scan, pieces)
 
 
-def _by_trees(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) -> None:
+def _by_trees(point_set: PointSet, codes: Codes, found: _Candidates, work: Executor) -> None:
     """Find candidates by SciPy's tree, in few dimensions: of all points if all classes differ, else one for each class.
 
     The tree may be off by some roundings when it leaves out a branch: a margin far beyond these, around the distance
@@ -167,7 +167,7 @@ def _by_trees(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) ->
     """
     from scipy.spatial import cKDTree
 
-    points = np.concatenate([cloud.take(tile) for tile in cloud.tiles(TREE_ROWS)])
+    points = np.concatenate([point_set.take(tile) for tile in point_set.tiles(TREE_ROWS)])
     n, n_workers, smallest = len(codes), work.threads.count, np.inf
     classes = np.unique(codes)
     alone = len(classes) == n
@@ -190,9 +190,9 @@ def _by_trees(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) ->
                 itself[~itself.any(axis=1), -1] = True
                 distances, places = distances[~itself].reshape(-1, 2), places[~itself].reshape(-1, 2)
             smallest = min(smallest, float(distances[:, 0].min()))
-            refuse_parallel(cloud, smallest)
+            refuse_parallel(point_set, smallest)
             limits = np.full(len(part), smallest) if found.shared else distances[:, 0]
-            radii = (limits + 2 * cloud.slack) * (1.0 + TREE_MARGIN) + 1e-140
+            radii = (limits + 2 * point_set.slack) * (1.0 + TREE_MARGIN) + 1e-140
             near = distances[:, 0] <= radii
             # Where a second point is within the margin, all that are have to be listed.
             several = near & (distances[:, 1] <= radii * (1.0 + TREE_MARGIN))
@@ -207,12 +207,12 @@ def _by_trees(cloud: Cloud, codes: Codes, found: _Candidates, work: Executor) ->
             steps.add(len(part))
 
 
-def _search(cloud: Cloud, codes: Codes, shared: bool, work: Executor) -> Pairs:
+def _search(point_set: PointSet, codes: Codes, shared: bool, work: Executor) -> Pairs:
     """Return the closest pair of all with ``shared``, else every point's nearest partner."""
-    found, n_classes = _Candidates(cloud, shared), len(np.unique(codes))
+    found, n_classes = _Candidates(point_set, shared), len(np.unique(codes))
     few_trees = n_classes <= TREE_CLASSES or n_classes == len(codes)
-    search = _by_trees if cloud.dimension <= TREE_DIMENSION and few_trees else _by_blocks
-    search(cloud, codes, found, work)
+    search = _by_trees if point_set.dimension <= TREE_DIMENSION and few_trees else _by_blocks
+    search(point_set, codes, found, work)
     return found.decide()
 
 
@@ -224,17 +224,17 @@ def closest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[
     if equal:
         return 0.0, min(conflict_pairs(equal, codes))
     firsts, _ = distinct_rows(X, codes)
-    rows = closest_rows(Cloud(X, firsts), codes, work)
+    rows = closest_rows(PointSet(X, firsts), codes, work)
     try:
         return exact_distance(*dense_rows(X, np.array(rows))), rows
     except OverflowError as error:
         raise DataError("the data are too large: a distance overflows float64. Scale them down.") from error
 
 
-def closest_rows(cloud: Cloud, codes: Codes, work: Executor) -> tuple[int, int]:
+def closest_rows(point_set: PointSet, codes: Codes, work: Executor) -> tuple[int, int]:
     """Return the closest pair of different classes, the lower row first."""
-    pair = _search(cloud, codes[cloud.rows], True, work)
-    a, b = int(cloud.rows[pair.left[0]]), int(cloud.rows[pair.right[0]])
+    pair = _search(point_set, codes[point_set.rows], True, work)
+    a, b = int(point_set.rows[pair.left[0]]), int(point_set.rows[pair.right[0]])
     return min(a, b), max(a, b)
 
 
@@ -242,33 +242,33 @@ def closest_rows(cloud: Cloud, codes: Codes, work: Executor) -> tuple[int, int]:
 class Nearest:
     """Every point's nearest point of another class.
 
-    ``squares`` are in the cloud's scale, as computed; ``rows`` are exact.
+    ``squares`` are in the point_set's scale, as computed; ``rows`` are exact.
     """
 
-    cloud: Cloud
+    point_set: PointSet
     squares: Floats
     rows: Rows
 
     @cached_property
     def distances(self) -> Floats:
         """Distances, to within some roundings; exact where squares in scale vanish."""
-        lengths = self.cloud.lengths(self.squares)
+        lengths = self.point_set.lengths(self.squares)
         for row in np.flatnonzero(self.squares < VANISHING):
-            lengths[row] = exact_distance(*dense_rows(self.cloud.X, np.array([row, self.rows[row]])))
+            lengths[row] = exact_distance(*dense_rows(self.point_set.X, np.array([row, self.rows[row]])))
         return lengths
 
     def closest(self) -> tuple[float, tuple[int, int]]:
         """Return distance and rows of the closest pair of all: the lowest of the rows that may attain it, exactly."""
-        near = np.flatnonzero(self.squares <= self.squares.min() * (1.0 + 4.0 * self.cloud.share) + TINY)
-        a = int(near[self.cloud.winner(near, self.rows[near])])
+        near = np.flatnonzero(self.squares <= self.squares.min() * (1.0 + 4.0 * self.point_set.share) + TINY)
+        a = int(near[self.point_set.winner(near, self.rows[near])])
         b = int(self.rows[a])
-        return exact_distance(*dense_rows(self.cloud.X, np.array([a, b]))), (min(a, b), max(a, b))
+        return exact_distance(*dense_rows(self.point_set.X, np.array([a, b]))), (min(a, b), max(a, b))
 
 
 def nearest_other(X: Matrix, codes: Codes, work: Executor) -> Nearest:
     """Find for every point the exactly nearest one of another class, the lowest row on a tie."""
     firsts, place = distinct_rows(X, codes)
-    cloud = Cloud(X, firsts)
-    pairs = _search(cloud, codes[firsts], False, work)
+    point_set = PointSet(X, firsts)
+    pairs = _search(point_set, codes[firsts], False, work)
     pairs = pairs.take(np.argsort(pairs.left))
-    return Nearest(cloud, pairs.squares[place], firsts[pairs.right][place])
+    return Nearest(point_set, pairs.squares[place], firsts[pairs.right][place])

@@ -20,7 +20,7 @@ from ..construct.hyperplanes import Hyperplanes
 from ..construct.patterns import Patterns
 from ..construct.unique_patterns import CandidateOrder, ClassOrder, PatternGroups, UniquePatterns
 from ..data import ChunkedPoints, Codes, ExactSum, Floats, Rows, new_digest, not_finite, refuse_empty
-from ..data.cloud import exact_square
+from ..data.point_set import exact_square
 from ..exceptions import DataError, TooLargeError
 from ..network.bits import BitMatrix, n_words
 from ..options import Options

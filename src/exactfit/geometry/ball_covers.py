@@ -1,6 +1,6 @@
 """Balls around points, covers of classes by few of them, and the cover that infinitely many hyperplanes would give.
 
-Blocks of products give squared distances within a proven margin (see ``data.cloud``). Whatever that leaves open is
+Blocks of products give squared distances within a proven margin (see ``data.point_set``). Whatever that leaves open is
 computed again by differences, and then decided exactly.
 
 As the width and then max_bias grow, the fraction of hyperplanes that separate two points becomes proportional to their
@@ -23,8 +23,8 @@ from .._support.parameters import Seed, check_choice, check_integer, seed_sequen
 from .._support.threads import Executor, Threads, open_executor, single_threaded_blas
 from ..construct.unique_patterns import ClassOrder, candidates_of
 from ..data import Floats, Labelled, Matrix, Rows, refuse_conflicts
-from ..data.cloud import DOUBLE_DIMENSION, Cloud, Side, exact_square
 from ..data.pairs import Nearest, nearest_other
+from ..data.point_set import DOUBLE_DIMENSION, PointSet, Side, exact_square
 from .neighbours import shared_words
 
 Columns = NDArray[np.intp]  # places in class order
@@ -38,9 +38,9 @@ KEPT_BYTES = 2**29  # sides of products are kept up to half a GiB, and made agai
 
 
 class Balls:
-    """Balls around the places of a cloud, given by squared radii in its scale."""
+    """Balls around the places of a point set, given by squared radii in its scale."""
 
-    def __init__(self, cloud: Cloud, squares: Floats, threads: Threads) -> None:
+    def __init__(self, cloud: PointSet, squares: Floats, threads: Threads) -> None:
         self.cloud, self.squares, self.threads = cloud, squares, threads
         self.single = cloud.dimension > DOUBLE_DIMENSION
 
@@ -92,7 +92,7 @@ class Balls:
 class OpenBalls(Balls):
     """Open balls that reach to a witness: decided exactly."""
 
-    def __init__(self, cloud: Cloud, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+    def __init__(self, cloud: PointSet, squares: Floats, witnesses: Columns, threads: Threads) -> None:
         # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
         super().__init__(cloud, np.maximum(squares, TINY / 2), threads)
         self.witnesses = witnesses
@@ -109,7 +109,7 @@ class OpenBalls(Balls):
 class ClosedBalls(Balls):
     """Closed balls of given radii, in the scale of the data: decided exactly."""
 
-    def __init__(self, cloud: Cloud, radii: Floats, threads: Threads) -> None:
+    def __init__(self, cloud: PointSet, radii: Floats, threads: Threads) -> None:
         with np.errstate(under="ignore", over="ignore"):
             super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
         self.radii = radii
@@ -130,9 +130,9 @@ class Cover(NamedTuple):
     uncovered: Columns
 
 
-def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[Cloud, Floats]:
+def reaching(X: Matrix, classes: ClassOrder, nearest: Nearest) -> tuple[PointSet, Floats]:
     """Return the points in class order, and the squares of balls that reach to the nearest point of another class."""
-    return Cloud(X, classes.rows), nearest.squares[classes.rows]
+    return PointSet(X, classes.rows), nearest.squares[classes.rows]
 
 
 def cover_by_balls(

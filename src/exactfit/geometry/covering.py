@@ -21,8 +21,8 @@ from .._support.threads import Executor, open_executor
 from ..construct.hyperplanes import ORDER, stream
 from ..construct.unique_patterns import ClassOrder
 from ..data import Codes, Floats, Labelled, Matrix, Rows, refuse_conflicts
-from ..data.cloud import Cloud, exact_distance
 from ..data.pairs import VANISHING, Nearest, nearest_other
+from ..data.point_set import PointSet, exact_distance
 from ..exceptions import ParameterError
 from .ball_covers import BLOCK, Balls, ClosedBalls, greedy_cover
 from .neighbours import radius_of, shared_words
@@ -265,7 +265,7 @@ class _Pair:
     def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Executor) -> None:
         self.X, self.codes, self.options, self.work = X, codes, options, work
         self.order = ClassOrder.of(codes)
-        self.cloud = Cloud(X, self.order.rows)
+        self.cloud = PointSet(X, self.order.rows)
 
     def cover(self) -> tuple[ClassCover, ClassCover, float]:
         """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
@@ -292,8 +292,8 @@ class _Pair:
         return self._measure(centers, 0), self._measure(centers, 1), gap
 
     def _limits(self, distances: Floats) -> Floats:
-        """Return squared admissible radii in the cloud's scale, rounded down."""
-        # Distances are off by less than the cloud's relative error; of the squares some more of it is taken off, so
+        """Return squared admissible radii in the point set's scale, rounded down."""
+        # Distances are off by less than the point set's relative error; of the squares some more of it is taken off, so
         # that a radius may be rounded up from what is claimed and stay admissible.
         rel_error, max_bias = self.cloud.share, self.options.max_bias
         distances = distances * (1.0 - rel_error - 1e-14)

@@ -1,6 +1,6 @@
 """Radius and separation of the data, and the nearest neighbours of every row.
 
-Blocks of products give squares within a proven margin (see ``cloud``). Whatever that does not decide is computed
+Blocks of products give squares within a proven margin (see ``data.point_set``). Whatever that leaves open is computed
 again by differences.
 """
 
@@ -20,9 +20,9 @@ from .._support.parameters import fill_docstring
 from .._support.threads import Executor, Threads, open_executor, single_threaded_blas
 from ..construct import hyperplanes
 from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, distinct_rows, mean
-from ..data.cloud import DOUBLE_DIMENSION, Cloud, ParallelPoints, Rays, exact_angle, ray
 from ..data.matrices import dense_rows, row_tiles
 from ..data.pairs import closest_pair, closest_rows
+from ..data.point_set import DOUBLE_DIMENSION, ParallelPoints, PointSet, Rays, exact_angle, ray
 from ..exceptions import DataError
 
 BLOCK_ENTRIES = 2**23  # squares of one block of rows with all others: 64 MiB a thread
@@ -221,7 +221,7 @@ def nearest_rows(
     """
     # In class order the rows of a class are a range, and a block of rows is compared with its class and with the rest.
     order = np.argsort(codes, kind="stable").astype(np.int64)
-    cloud = Cloud(X, order)
+    cloud = PointSet(X, order)
     single = cloud.dimension > DOUBLE_DIMENSION
     # All points are made ready on the right side of products once; products need no copy of the points themselves.
     rights = [(tile, replace(cloud.side(tile, single), points=np.empty((0, 0)))) for tile in cloud.tiles(RIGHT_TILE)]
@@ -259,7 +259,7 @@ def nearest_rows(
     return own, others, to_own, to_other
 
 
-def _nearest(cloud: Cloud, block: Rows, squares: Floats, margins: Floats, k: int, start: int) -> tuple[Rows, Floats]:
+def _nearest(cloud: PointSet, block: Rows, squares: Floats, margins: Floats, k: int, start: int) -> tuple[Rows, Floats]:
     """Return the rows and distances of the k nearest of each point; columns of ``squares`` count from ``start``."""
     most = min(k, squares.shape[1])
     # The k-th computed square may be too small by a margin, and any other too large by one: all up to two margins

@@ -48,7 +48,7 @@ class Side:
     norms: Floats
 
 
-class Cloud:
+class PointSet:
     """Points of a matrix, in the scale in which they are compared."""
 
     slack = 0.0  # by which a distance between points in scale may be off, beside the roundings of its square
@@ -122,7 +122,7 @@ class ParallelPoints(Exception):  # noqa: N818  (a finding, not an error)
     """Some pair of points may be parallel, and then there may be very many."""
 
 
-class Rays(Cloud):
+class Rays(PointSet):
     """Directions of points other than zero; distances are chords of the unit sphere.
 
     A direction is the point, scaled by a power of two of its own, over its computed norm. That

@@ -11,7 +11,7 @@ from helpers import certificate_twins as naive
 from helpers.problems import problems
 from hypothesis import given
 
-from exactfit.data.cloud import Cloud, exact_angle, exact_distance
+from exactfit.data.point_set import PointSet, exact_angle, exact_distance
 from exactfit.geometry import angular_separation, separation
 
 
@@ -39,14 +39,14 @@ def test_small_angles_lose_nothing() -> None:
 @given(problem=problems(max_points=8))
 def test_the_filter_bounds_the_squares_from_below(problem: Any) -> None:
     X, _ = problem
-    cloud = Cloud(X, np.arange(len(X)))
+    point_set = PointSet(X, np.arange(len(X)))
     everyone = np.arange(len(X))
-    scale = Fraction(4) ** -cloud.exponent
+    scale = Fraction(4) ** -point_set.exponent
     for single in (True, False):
-        side = cloud.side(everyone, single)
-        product = cloud.products(side, side).astype(np.float64).sum(axis=0)
+        side = point_set.side(everyone, single)
+        product = point_set.products(side, side).astype(np.float64).sum(axis=0)
         lows = side.lows[:, None] + side.lows[None, :] - 2 * product
-        lows -= side.norms[:, None] * side.norms[None, :] * cloud.slope(single)
+        lows -= side.norms[:, None] * side.norms[None, :] * point_set.slope(single)
         for i in everyone:
             for j in everyone:
                 assert Fraction(lows[i, j]) <= naive.square(X[i], X[j]) * scale + Fraction(1e-300)
