@@ -23,7 +23,7 @@ from .._support.console import Progress, progress_bar
 from .._support.parameters import check_integer
 from .._support.threads import SERIAL, Threads
 from ..certificate import Certificate
-from ..certificate.record import EVALUATED, STREAM_ALONE, method_of
+from ..certificate.record import STREAM_ALONE
 from ..data import Codes, Floats, Rows, as_labels, as_points, class_indices, new_digest, row_digests
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
@@ -185,8 +185,14 @@ def extend(
         detector_classes=trace.detector_classes[kept], uncovered=uncovered, **support,
         without_margin=trace.without_margin[:0], margin=0.0,  # limits that fall leave no proof of it
     )  # fmt: skip
-    made = Construction(left, Outcome.POINTS_MISSED if n_uncovered else Outcome.INTERPOLATES, trace)
-    certificate = _certificate(made, n_uncovered, n_rows, digest, with_training=training is not None)
+    made = Construction(left, Outcome.POINTS_MISSED if n_uncovered else Outcome.INTERPOLATES, trace, uncovered)
+    certificate = made.certificate(n_rows, digest, None)
+    notes = [certificate.note, "" if training is not None else STREAM_ALONE]
+    if len(uncovered) < n_uncovered:
+        notes.append(f"only the first {len(uncovered)} rows in error are listed")
+    # A limit is the count at its witness, so the smallest slack is known only if the witness is among the points.
+    slack = np.nan if training is None else certificate.slack
+    certificate = replace(certificate, n_errors=n_uncovered, slack=slack, note="; ".join(filter(None, notes)))
     classifier = None
     if labels is not None:
         classifier = copy(model)
@@ -320,29 +326,3 @@ class _Stream:
                 claimed = fires.any(axis=0)
                 firsts[target[claimed]] = own[fires[:, claimed].argmax(axis=0)]
         return firsts
-
-
-def _certificate(
-    made: Construction, n_uncovered: int, n_samples: int, digest: str, *, with_training: bool
-) -> Certificate:
-    """Return the certificate that the two passes prove."""
-    activation, errors = made.network.layers[0].activation, made.trace.uncovered
-    assert activation is not None
-    notes = ([EVALUATED] if activation.is_own else []) + ([] if with_training else [STREAM_ALONE])
-    if len(errors) < n_uncovered:
-        notes.append(f"only the first {len(errors)} rows in error are listed")
-    # A threshold detector's limit is the count at its witness, so the smallest slack is 1/2, if the witness is among
-    # the points.
-    exact_slack = 0.5 if len(made.trace.anchors) else np.inf
-    return Certificate(
-        holds=n_uncovered == 0,
-        n_samples=n_samples,
-        n_errors=n_uncovered,
-        errors=errors,
-        slack=exact_slack if activation.is_threshold and with_training else np.nan,
-        proof="construction",
-        method=method_of(activation),
-        data_digest=digest,
-        network_digest=made.network.digest,
-        note="; ".join(notes),
-    )

@@ -16,7 +16,6 @@ So pairs are never listed while they are many, and points in no open pair leave 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, cast
 
@@ -41,24 +40,13 @@ CHUNK = 2**20  # point pairs handed out at once
 NO_LIMIT = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, eq=False)
-class Runs:
+class Runs(NamedTuple):
     """Partners of each of a list of children (or groups), as runs of consecutive numbers."""
 
     runs_of: Ints
     first: GroupNumbers
     last: GroupNumbers
     n_pairs: int
-
-    @classmethod
-    def joined(cls, parts: Sequence[Runs]) -> Runs:
-        """Return one list from consecutive pieces."""
-        return cls(
-            np.concatenate([part.runs_of for part in parts]),
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.last for part in parts]),
-            sum(part.n_pairs for part in parts),
-        )
 
 
 def _offsets(sizes: Ints) -> Ints:
@@ -71,12 +59,6 @@ def _cut(weights: Ints, budget: int) -> list[tuple[int, int]]:
     bins = np.cumsum(weights) // budget
     edges = [0, *(np.flatnonzero(np.diff(bins)) + 1).tolist(), len(weights)]
     return [(lo, hi) for lo, hi in pairwise(edges) if lo < hi]
-
-
-def _spread(begin: Ints, end: Ints) -> Ints:
-    """Return the ranges begin..end, one after the other."""
-    lengths = end - begin
-    return np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
 
 
 def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
@@ -94,19 +76,6 @@ def _against_rest(own: Ints, n: int, *, apart: bool = False) -> Runs:
     runs_of[np.arange(len(own)) if apart else own] = kept.sum(axis=1)
     first, last = (begin[kept] + before).astype(np.int32), (end[kept] + before).astype(np.int32)
     return Runs(runs_of, first, last, int((last - first).sum()))
-
-
-def _list_piece(scan: Scan, limit: int, ids: Ints) -> Runs:
-    """Return the children open against each of ``ids``; cut short above ``limit`` pairs."""
-    capacity = max(RUNS_PER_CALL, scan.words.shape[1])
-    runs_of, parts, done, n_pairs = np.zeros(len(ids), np.int64), [], 0, 0
-    while done < len(ids) and n_pairs <= limit:
-        first, last = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
-        step, n_runs, found = list_open(scan, ids[done:], limit - n_pairs, runs_of[done:], first, last)
-        parts.append((first[:n_runs].copy(), last[:n_runs].copy()))
-        done, n_pairs = done + step, n_pairs + found
-    firsts, lasts = zip(*parts, strict=True)
-    return Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), n_pairs)
 
 
 class PatternMembers(NamedTuple):
@@ -201,9 +170,9 @@ class OpenPairs:
         for lo, hi in _cut(degrees[child[points]], CHUNK):
             some = points[lo:hi]
             found = self._list_all(child[some])
-            begin, end = offsets[found.first], offsets[found.last]
-            keys = np.repeat(np.repeat(np.arange(hi - lo), found.runs_of), end - begin) * span
-            keys += by_child[_spread(begin, end)]
+            begin, lengths = offsets[found.first], offsets[found.last] - offsets[found.first]
+            partners = np.arange(lengths.sum()) + np.repeat(begin - _offsets(lengths)[:-1], lengths)
+            keys = np.repeat(np.repeat(np.arange(hi - lo), found.runs_of), lengths) * span + by_child[partners]
             keys.sort()
             a, b = np.divmod(keys, span)
             yield rows[some][a], b
@@ -275,15 +244,27 @@ class OpenPairs:
 
     def _list(self, ids: Ints, limit: int) -> Runs | None:
         """Return the children open against each of ``ids``, or None when over ``limit`` pairs."""
-        parts: list[Runs] = []
-        n_pairs = 0
+        found: list[Runs] = []
+        n_pairs, capacity = 0, max(RUNS_PER_CALL, self._scan.words.shape[1])
+
+        def work(some: Ints) -> Runs:  # cut short above the limit
+            runs_of, parts, done, here = np.zeros(len(some), np.int64), [], 0, 0
+            while done < len(some) and here <= limit - n_pairs:
+                first, last = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
+                left = limit - n_pairs - here
+                step, n_runs, n_new = list_open(self._scan, some[done:], left, runs_of[done:], first, last)
+                parts.append((first[:n_runs].copy(), last[:n_runs].copy()))
+                done, here = done + step, here + n_new
+            firsts, lasts = zip(*parts, strict=True)
+            return Runs(runs_of, np.concatenate(firsts), np.concatenate(lasts), here)
+
         for wave in self._waves(ids):
-            left = limit - n_pairs
-            parts += self._threads.map(lambda some: _list_piece(self._scan, left, some), wave)  # noqa: B023
-            n_pairs = sum(part.n_pairs for part in parts)
+            found += self._threads.map(work, wave)
+            n_pairs = sum(part.n_pairs for part in found)
             if n_pairs > limit:
                 return None
-        return Runs.joined(parts)
+        runs_of, first, last = (np.concatenate(parts) for parts in zip(*(run[:3] for run in found), strict=True))
+        return Runs(runs_of, first, last, n_pairs)
 
     def _list_all(self, ids: Ints) -> Runs:
         return cast(Runs, self._list(ids, NO_LIMIT))

@@ -203,7 +203,7 @@ class HalfspaceSolver:
         self.bound = 2**60 // (2 * patterns.n_bits * patterns.n_columns * times)
         self.columns = np.empty(0, dtype=np.int64)
         self.rows = np.empty((0, len(patterns.on)), dtype=np.uint64)
-        self.ones, self.caps, self.dual_coef = (np.empty(0, dtype=np.int64) for _ in range(3))
+        self.caps, self.dual_coef = (np.empty(0, dtype=np.int64) for _ in range(2))
         self.sums = np.zeros(WORD_BITS * len(patterns.on), dtype=np.int64)
         self.totals = np.zeros(2, dtype=np.int64)
         self.round = 0
@@ -223,9 +223,7 @@ class HalfspaceSolver:
         self._join(columns, self.patterns.rows(columns), self.C_rest)
 
     def _join(self, columns: Ints, rows: Words, cap: int) -> int:
-        ones = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         self.columns, self.rows = np.concatenate([self.columns, columns]), np.concatenate([self.rows, rows])
-        self.ones = np.concatenate([self.ones, ones])
         self.caps = np.concatenate([self.caps, np.full(len(columns), cap)])
         self.dual_coef = np.concatenate([self.dual_coef, np.zeros(len(columns), dtype=np.int64)])
         return len(columns)
@@ -245,7 +243,8 @@ class HalfspaceSolver:
         visit = np.argsort((places + np.uint64(self.round)) * GOLDEN, kind="stable")
         epochs = max(self.effort.epochs, self.patience // len(self.columns))
         effort = (self.patterns.n_bits, self.goal, epochs, self.effort.tolerance)
-        step = descend(self.rows, self.ones, self.caps, self.dual_coef, visit, self.sums, self.totals, effort)
+        ones = np.bitwise_count(self.rows).sum(axis=1, dtype=np.int64)
+        step = descend(self.rows, ones, self.caps, self.dual_coef, visit, self.sums, self.totals, effort)
         return int(step) <= self.effort.tolerance
 
     def weights(self) -> tuple[Weights, int, int]:
@@ -265,7 +264,7 @@ class HalfspaceSolver:
         near = _within_int32((constant + self.goal) * top // max(largest, 1))
         far = _within_int32((2 * constant + 3 * self.goal) * top // (2 * max(largest, 1)))
         keep = (self.caps > 0) | (self.dual_coef != 0) | (scores[self.columns] <= far)
-        self.columns, self.rows, self.ones = self.columns[keep], self.rows[keep], self.ones[keep]
+        self.columns, self.rows = self.columns[keep], self.rows[keep]
         self.caps, self.dual_coef = self.caps[keep], self.dual_coef[keep]
         inside = scores < near
         inside[self.patterns.start : self.patterns.stop] = False
