@@ -29,7 +29,7 @@ SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
 
 
 class BlockSizing(NamedTuple):
-    """How many candidates to ask about at once: nothing but speed depends on it."""
+    """Sizes of blocks of candidates: nothing but speed depends on them."""
 
     call_words: int  # what asking costs by itself, in words that could have been counted meanwhile
     largest_block: int

@@ -358,7 +358,7 @@ def spread_exponents(X: Matrix) -> Ints:
 
 
 def _bias_between(here: Floats, there: Floats, place: float, dtype: Any) -> float | None:
-    """Return a bias at ``place`` of the way between two sums, the larger of which it leaves on; None without room.
+    """Return a bias that leaves the larger of two sums on, at ``place`` of the way between them; None without a number.
 
     Sums are exact: the threshold is at least the smaller one and below the larger one, whatever rounding does.
     """

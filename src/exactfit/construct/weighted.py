@@ -51,7 +51,7 @@ MISFIT, GOOD_FIT = 4, 8  # tenths of its neighbours: below and above, the next d
 
 @dataclass(frozen=True)
 class Effort:
-    """How detectors are looked for; nothing here decides whether they are right."""
+    """Effort of a search for detectors; nothing here decides whether they are right."""
 
     # Unclaimed points around one of them that a detector is fitted to, at most and at first: fewer, and so more
     # detectors, often know new points better. Where detectors claim a small part of these, as they do if there are few
@@ -161,7 +161,7 @@ class BinaryPatterns:
         return Candidate(weights, scores, int(scores[witness]), witness, claimed, int(remaining[claimed].sum()))
 
     def inseparable(self) -> NDArray[np.bool_]:
-        """Return which target patterns occur in the rest as well: nothing tells them apart."""
+        """Return which target patterns occur in the rest as well."""
         hashes = hashes_of(self.on)
         target = slice(self.start, self.stop)
         found = np.isin(hashes[target], np.delete(hashes, target))
