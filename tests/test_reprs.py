@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 import exactfit
 from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, describe, extend, geometry, lab
 from exactfit.construct import Options
-from exactfit.network import BitMatrix, Dense, Integers, Layer, Masks, Sparse, WeightedMasks, object_array
+from exactfit.network import BitMatrix, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks, object_array
 from exactfit.network.activations import THRESHOLD
 from exactfit.tables import Column, ReadOptions
 
@@ -30,7 +30,7 @@ def of_models():
     bits = BitMatrix.from_bool(X > 0)
     yield from (explained, explained[0], explained[0].other, explained.responses)
     yield from (certify(model, X, np.roll(Y, 1)), model.certificate_, model.network_, model.trace_, model.outcome_)
-    yield from (made, extend(made, [(X, Y)]), made.network.as_network(), bits)
+    yield from (made, extend(made, [(X, Y)]), Network(made.network.layers, made.network.decoder), bits)
     yield from (Dense(X), Sparse(sp.csr_array(X)), Masks(bits, -1), Integers(object_array(range(4), (2, 2))))
     yield from (WeightedMasks(RNG.integers(-9, 9, size=(50, 60), dtype=np.int8), -1), THRESHOLD)
     yield Layer(Dense(X), np.zeros(300), THRESHOLD)

@@ -170,6 +170,16 @@ def test_counts_of_masked_bits(n_masks):
     np.testing.assert_array_equal(counts, bits.astype(int) @ masks.T)
 
 
+def test_best_margins_of_own_and_other_classes():
+    rng = np.random.default_rng(0)
+    mine, theirs = rng.integers(-9, 9, (2, 7, 5))
+    owners, own, (inside, outside) = rng.integers(0, 3, 5), rng.integers(0, 4, 7), np.full((2, 7), -100)
+    certify.best_margins(mine, theirs, owners, own, inside, outside)
+    for i in range(7):
+        assert inside[i] == max(mine[i, owners == own[i]], default=-100)
+        assert outside[i] == max(theirs[i, owners != own[i]], default=-100)
+
+
 vectors = st.integers(1, 5).flatmap(lambda d: st.tuples(*(st.lists(finite, min_size=d, max_size=d) for _ in range(2))))
 
 

@@ -251,7 +251,7 @@ def test_the_proof_counts_open_bits_for_the_worse(n_bits):
     low, high = masks_of(on), masks_of(maybe)
     limits, owners, own = np.array([5, -7, 0, 100]), np.array([0, 1, 0, 1]), np.array([0, 1, 2, 0, 1, 2])
     batch, n = DetectorBatch(weights, limits, owners), weights.shape[1]
-    proof = _CountProof(FirstLayer(np.ones((n, 1)), np.zeros(n)), own, -2, np.arange(4), batch, None)
+    proof = _CountProof(FirstLayer(np.ones((n, 1)), np.zeros(n)), own, own == -2, batch, None)
     most, least = proof._counts(low, high), proof._counts(high, low)
     for i in range(6):
         for m, v in enumerate(weights):
@@ -259,7 +259,7 @@ def test_the_proof_counts_open_bits_for_the_worse(n_bits):
             base = naive_counts(v, on[i : i + 1])[0]
             assert most[i, m] == base + sum(w for w in free if w > 0)
             assert least[i, m] == base + sum(w for w in free if w < 0)
-    inside, outside = proof._best(limits - most, limits - least, own)
+    inside, outside = proof._best(limits - most, limits - least, own, own == -2)
     for i in range(6):
         mine = [limits[m] - most[i, m] for m in range(4) if owners[m] == own[i]]
         other = [limits[m] - least[i, m] for m in range(4) if owners[m] != own[i]]

@@ -64,7 +64,7 @@ def test_radii_of_patterns_and_who_sets_them(seed: int, weighted: bool, n_bits: 
     radii, setters = np.empty(8), np.empty(8, dtype=np.int64)
     margins = batch.limits - bits.astype(np.int64) @ batch.counters.T
     packed = batch._replace(counters=rows if weighted else masks_of(rows))
-    find_radii(masks_of(bits), away, orders, margins, packed, 127 if weighted else 0, own, 2, radii, setters)
+    find_radii(masks_of(bits), away, orders, margins, packed, 127 if weighted else 0, own, own == 2, radii, setters)
     for i, (radius, setter) in enumerate(zip(radii, setters, strict=True)):
         found = turns(bits[i].astype(np.int64), away[i], batch, own[i])
         assert radius == first_of(found, batch.owners, own[i], 2)

@@ -249,3 +249,14 @@ def count_masked(bits, masks, counts):
                 for w in range(masks.shape[1]):
                     count += popcount(bits[i, w] & masks[m, w])
                 counts[i, m] = count
+
+
+@compiled
+def best_margins(own_margins, other_margins, owners, own, inside, outside):
+    """Raise ``inside`` to the greatest margin of the detectors of each point's own class, ``outside`` of all others."""
+    for i in range(own.shape[0]):
+        for m in range(owners.shape[0]):
+            if owners[m] == own[i]:
+                inside[i] = max(inside[i], own_margins[i, m])
+            else:
+                outside[i] = max(outside[i], other_margins[i, m])

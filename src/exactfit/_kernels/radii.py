@@ -80,13 +80,13 @@ def places_until(need, way, on, counter, is_mask, order, most):
 
 @compiled
 def find_radii(on, distances, orders, margins, batch, largest, own, silent, radii, setters):
-    """Find a radius for every point, and the detector that sets it; ``silent`` is the class without detectors."""
+    """Find a radius for every point, and the detector that sets it; ``silent`` points need none."""
     # ``margins[i, m]`` is limit - count; ``largest`` the largest weight, 0 for masks.
     n, is_mask = orders.shape[1], largest == 0
     for i in range(on.shape[0]):
         # A place p stands for the first p bits; n + 1: never. The own class holds until the last of its detectors may
         # fall silent, and others stay away until the first of theirs may fire.
-        last, keeper = n + 1 if own[i] == silent else 0, NO_DETECTOR
+        last, keeper = n + 1 if silent[i] else 0, NO_DETECTOR
         first, intruder = n + 1, NO_DETECTOR
         for m in range(margins.shape[1]):
             margin = margins[i, m]

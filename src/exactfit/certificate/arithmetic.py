@@ -108,7 +108,10 @@ def run(
         # Every error e becomes e + factor (|value| + e), which the absolute weights carry on.
         spread = signal.errors + factors * (np.abs(signal.values) + signal.errors)
         sums = Enclosure(*layer.products(signal.values, spread), facts)
+        idle = (sums.errors == 0.0) & (layer.units.bias == 0.0)[:, None]
         enclosures.enclose(sums.values, sums.errors, factors, facts, layer.units, layer.n_inputs, form)
+        if index and chain[index - 1].kind == STEP and layer.is_integer:
+            sums.errors[idle] = 0.0  # integer weights of units that are surely off add up to nothing
         if index == 0:
             units, columns, weights = layer.cuts
             inputs, powers, biases = signal.values[columns], weights[:, None], layer.units.bias[units, None]
@@ -159,31 +162,17 @@ def run_precisely(chain: Sequence[ChainLayer], tile: Floats) -> tuple[Floats, Fl
     high = np.ascontiguousarray(tile.T)
     low, errors = np.zeros_like(high), np.zeros_like(high)
     for layer in chain:
-        high, low, errors = _activated(layer.kind, *_pair_sums(layer, high, low, errors))
+        matrix, bias = layer.compressed, layer.units.bias
+        error = 2.0 * (layer.n_terms + 4) ** 2 * U * U / NEARLY_ONE  # the factor of S in the claim, rounded up
+        sums, rests = np.empty((2, layer.n_units, high.shape[1]))
+        enclosures.precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, bias, sums, rests)
+        bounds = abs(matrix) @ (errors + error * np.abs(high)) + error * np.abs(bias)[:, None]
+        bounds = bounds * (1.0 + (layer.n_inputs + 32) * 2.0**-52) + UNDERFLOW * (layer.n_terms + 2)
+        # Beyond, the kernel's splitting may overflow: nothing is known.
+        known = (bounds < HUGE) & (np.abs(sums) < HUGE)
+        sums[~known], rests[~known], bounds[~known] = 0.0, 0.0, np.inf
+        high, low, errors = _activated(layer.kind, sums, rests, bounds)
     return high, (errors + np.abs(low)) / NEARLY_ONE
-
-
-def _pair_sums(layer: ChainLayer, high: Floats, low: Floats, errors: Floats) -> Pair:
-    """Return the sums of a layer as pairs with radii."""
-    matrix, error = layer.compressed, _pair_error(layer.n_terms)
-    sums, rests = np.empty((2, layer.n_units, high.shape[1]))
-    enclosures.precise_sums(high, low, matrix.data, matrix.indices, matrix.indptr, layer.units.bias, sums, rests)
-    grow = 1.0 + (layer.n_inputs + 32) * 2.0**-52
-    bounds = abs(matrix) @ (errors + error * np.abs(high))
-    bounds = (bounds + error * np.abs(layer.units.bias)[:, None]) * grow + UNDERFLOW * (layer.n_terms + 2)
-    _forget_huge(sums, rests, bounds)
-    return sums, rests, bounds
-
-
-def _pair_error(n: int) -> float:
-    """Return the factor of S in the claim, rounded up."""
-    return 2.0 * (n + 4) ** 2 * U * U / NEARLY_ONE
-
-
-def _forget_huge(high: Floats, low: Floats, errors: Floats) -> None:
-    """Give up pairs for which the kernels' splitting may overflow."""
-    known = (errors < HUGE) & (np.abs(high) < HUGE)
-    high[~known], low[~known], errors[~known] = 0.0, 0.0, np.inf
 
 
 def _activated(kind: int, high: Floats, low: Floats, errors: Floats) -> Pair:

@@ -15,9 +15,7 @@ answers together are right.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +33,6 @@ from .radius import Reach
 from .record import (
     ARITHMETICS,
     GIVEN_ANSWERS,
-    Flags,
     Method,
     ProofEffort,
     Verdict,
@@ -61,9 +58,11 @@ SEVERAL = 2  # classes whose patches fire at once: then none of them decides
 
 
 def prove_chain(
-    network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int
+    network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int, spared: bool = False
 ) -> Verdict | None:
     """Prove any network without activations of a user's own, None for those; ``codes`` are class indices.
+
+    ``spared`` asks of a network of patches whether points are claimed for no other class.
 
     ``exact_operations`` is how many multiplications of exact integers may be spent; points left open then are not
     proved, and the note says how many. "exact" means exact arithmetic on the stored numbers, and exact squared norms.
@@ -79,7 +78,7 @@ def prove_chain(
     chain = read_chain(layers)
     if chain is None:
         return None
-    proof = _ChainProof(network, decoder, chain, codes)
+    proof = _ChainProof(network, decoder, chain, codes, spared)
     map_tiles(points, max(1, min(LARGEST_TILE, TILE_NUMBERS // proof.widest)), effort, proof.examine)
     proof.settle_exactly(points, exact_operations)
     return proof.verdict()
@@ -89,9 +88,9 @@ class _ChainProof:
     """Everything known of each point: whether it is right, by which step, how clearly, and how far it may move."""
 
     def __init__(
-        self, network: Network, decoder: Decoder | Claims, chain: tuple[ChainLayer, ...], codes: Codes
+        self, network: Network, decoder: Decoder | Claims, chain: tuple[ChainLayer, ...], codes: Codes, spared: bool
     ) -> None:
-        self.decoder, self.chain, self.codes, n = decoder, chain, codes, len(codes)
+        self.decoder, self.chain, self.codes, self.spared, n = decoder, chain, codes, spared, len(codes)
         self.squared = network.input_map == "append_squared_norm"
         self.is_integer = all(layer.is_integer for layer in chain) and not self.squared
         self.widest = max(network.n_features + 1, *network.widths)
@@ -112,16 +111,17 @@ class _ChainProof:
                 self.reach[rows] = self.bound.of_sums(self.chain[index], sums.values, sums.errors)
 
         outputs = run(self.chain, enter(tile, self.squared, FLOAT64), FLOAT64, look)
-        decision = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT64)
+        decision = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT64, self.spared)
         exact = not outputs.errors.any() and self.is_integer
         self._settle(np.arange(rows.start, rows.stop), decision, EXACT_SUMS if exact else RUNNING)
         self.right64[rows] = decision.right
         outputs = run(self.chain, enter(tile, self.squared, FLOAT32), FLOAT32)
-        self.right32[rows] = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT32).right
+        self.right32[rows] = decide(self.decoder, outputs.values, outputs.errors, codes, FLOAT32, self.spared).right
         still = np.flatnonzero(self.steps[rows] == OPEN)
         if len(still) and not (self.is_integer or self.squared or any(layer.is_rounded for layer in self.chain)):
             values, errors = run_precisely(self.chain, tile[still])
-            self._settle(rows.start + still, decide(self.decoder, values, errors, codes[still], FLOAT64), PAIRS)
+            decision = decide(self.decoder, values, errors, codes[still], FLOAT64, self.spared)
+            self._settle(rows.start + still, decision, PAIRS)
 
     def _settle(self, rows: Codes, decision: Decision, step: int) -> None:
         settled = decision.right | decision.wrong
@@ -143,7 +143,9 @@ class _ChainProof:
             own = affordable[(affordable >= start) & (affordable < stop)]
             if len(own):
                 outputs, quantum = run_exactly(self.chain, points.tile(start, stop)[own - start], self.squared)
-                self._settle(own, decide_exactly(self.decoder, outputs, quantum, self.codes[own]), FRACTIONS)
+                self._settle(
+                    own, decide_exactly(self.decoder, outputs, quantum, self.codes[own], self.spared), FRACTIONS
+                )
 
     def verdict(self) -> Verdict:
         """Return what is proved."""
@@ -177,140 +179,70 @@ def prove_switched(
     A point is right if patches surely claim it for its class alone; or if they surely claim it for no other class, or
     for several, and the model is right.
     """
-    proof = _SwitchedProof(network.patches, points, codes, effort, exact_operations)
-    claims = proof.claims()
-    own = np.flatnonzero((claims.sum(axis=1) == 1) & (network.patches.decoder(claims) == codes))
-    patched = proof.patched(own, claims[own])
-    everywhere = np.logical_and.reduce(list(patched.right.values()))
-    rows = np.setdiff1d(np.arange(len(codes)), own[everywhere])
-    spared = proof.spared(rows, claims[rows])
-    if answers is None:
-        assert network.model is not None  # ``certify`` has answers of any other model
-        behind = proof.prove(network.model, rows, codes[rows])
-    else:
-        right = answers[rows] == codes[rows]  # in every arithmetic; nothing is said about other points
-        behind = Verdict(dict.fromkeys(ARITHMETICS, right), np.inf, None, note=GIVEN_ANSWERS)
-    return _joined(len(codes), (own, patched), (rows, spared, behind))
+    patches = network.patches
 
-
-@dataclass(frozen=True, eq=False)
-class _SwitchedProof:
-    """Proofs about patches at some of the points."""
-
-    patches: Network
-    points: Points
-    codes: Codes
-    effort: ProofEffort
-    exact_operations: int
-
-    def claims(self) -> Flags:
-        """Return the classes that have a patch that fires, by evaluation: where to look for a proof."""
-        pieces = (self.points.tile(*piece) for piece in self.points.ranges())
-        tiles = [self.patches(tile, n_jobs=self.effort.n_jobs, checked=True) > 0 for tile in pieces]
-        return np.concatenate([np.empty((0, len(self.patches.decoder.classes)), dtype=bool), *tiles])
-
-    def prove(self, network: Network, rows: Rows, codes: Codes) -> Verdict:
-        """Prove a chain at some of the points."""
-        some = self.points.take(rows)
-        found = prove_threshold(network, some, codes, self.effort)
-        verdict = found or prove_chain(network, some, codes, self.effort, self.exact_operations)
+    def prove(chain: Network, rows: Rows, wanted: Codes, spared: bool = False) -> Verdict:
+        some = points.take(rows)
+        found = prove_threshold(chain, some, wanted, effort, spared)
+        verdict = found or prove_chain(chain, some, wanted, effort, exact_operations, spared)
         assert verdict is not None  # neither patches nor models have activations of a user's own
         return verdict
 
-    def patched(self, rows: Rows, claims: Flags) -> Verdict:
-        """Prove of some points that patches claim them for the class that does by evaluation, and for no other."""
-        # Two questions: of one about all patches at once, a patch that may or may not fire would leave all open.
-        everyone = np.arange(len(rows))
-        parts = (self._claimed(rows, np.argmax(claims, axis=1)), self.spared(rows, claims))
-        return gathered(len(rows), [(everyone, part) for part in parts])
-
-    def spared(self, rows: Rows, claims: Flags) -> Verdict:
-        """Prove of some points that patches claim them for no other class, or for several classes."""
-        classes = np.array(self.patches.decoder.classes, dtype=np.int64)
-        parts = []
-        for code in np.unique(self.codes[rows]).tolist():
-            own = np.flatnonzero((self.codes[rows] == code) & (claims.sum(axis=1) < SEVERAL))
-            others = _claim_of(self.patches, np.flatnonzero(classes != code))
-            parts.append((own, self.prove(others, rows[own], np.full(len(own), SILENT))))
-        several = np.flatnonzero(claims.sum(axis=1) >= SEVERAL)
-        ranks = claims[several].cumsum(axis=1) * claims[several]
-        firsts = [self._claimed(rows[several], np.argmax(ranks == rank, axis=1)) for rank in range(1, SEVERAL + 1)]
-        return gathered(len(rows), [*parts, *((several, found) for found in firsts)])
-
-    def _claimed(self, rows: Rows, places: NDArray[np.intp]) -> Verdict:
-        """Prove of some points that a patch of the class at its place fires."""
-        parts = []
+    # By evaluation: where to look for a proof.
+    tiles = [patches(points.tile(*piece), n_jobs=effort.n_jobs, checked=True) > 0 for piece in points.ranges()]
+    claims = np.concatenate([np.empty((0, len(patches.decoder.classes)), dtype=bool), *tiles])
+    own = np.flatnonzero((claims.sum(axis=1) == 1) & (patches.decoder(claims) == codes))
+    patched = prove(patches, own, codes[own])
+    rest = np.setdiff1d(np.arange(len(codes)), own[np.logical_and.reduce(list(patched.right.values()))])
+    spared = prove(patches, rest, codes[rest], spared=True)
+    verdicts = [patched, spared]
+    # Where patches of several classes fire, two of which surely do, none decides.
+    several = np.flatnonzero(claims[rest].sum(axis=1) >= SEVERAL)
+    ranks = claims[rest[several]].cumsum(axis=1) * claims[rest[several]]
+    for rank in range(1, SEVERAL + 1):
+        places = np.argmax(ranks == rank, axis=1)
         for place in np.unique(places):
-            own = np.flatnonzero(places == place)
-            claim = _claim_of(self.patches, np.array([place]))
-            parts.append((own, self.prove(claim, rows[own], np.full(len(own), CLAIMED))))
-        return gathered(len(rows), parts)
+            those = several[places == place]
+            fires = prove(_claim_of(patches, place), rest[those], np.full(len(those), CLAIMED))
+            verdicts.append(fires)
+            for name, flags in spared.right.items():
+                flags[those] = fires.right[name] & (flags[those] | (rank == 1))
+            if spared.radii is not None and fires.radii is not None:
+                spared.radii[those] = fires.radii if rank == 1 else np.minimum(spared.radii[those], fires.radii)
+    if answers is None:
+        assert network.model is not None  # ``certify`` has answers of any other model
+        behind = prove(network.model, rest, codes[rest])
+    else:
+        right = answers[rest] == codes[rest]  # in every arithmetic; nothing is said about other points
+        behind = Verdict(dict.fromkeys(ARITHMETICS, right), np.inf, None, note=GIVEN_ANSWERS)
+    verdicts.append(behind)
+    right_in = {name: np.zeros(len(codes), dtype=bool) for name in ARITHMETICS}
+    for name, flags in right_in.items():
+        flags[own] = patched.right[name]
+        flags[rest] |= spared.right[name] & behind.right[name]
+    radii = None
+    if patched.radii is not None and spared.radii is not None and behind.radii is not None:
+        radii = np.zeros(len(codes))
+        radii[own] = patched.radii
+        radii[rest] = np.maximum(radii[rest], np.minimum(spared.radii, behind.radii))
+    return Verdict(
+        right=right_in,
+        slack=min(verdict.slack for verdict in verdicts),
+        radius=None if radii is None else float(np.min(radii, initial=np.inf)),
+        method=max((verdict.method for verdict in verdicts), key=get_args(Method).index),  # the strongest means
+        radius_method=None if radii is None else behind.radius_method,
+        note="; ".join(sorted({verdict.note for verdict in verdicts if verdict.note})),
+        radii=radii,
+    )
 
 
-def _claim_of(patches: Network, places: NDArray[np.intp]) -> Network:
-    """Return a network of one output: whether a patch fires that speaks for one of the classes at these places."""
+def _claim_of(patches: Network, place: int) -> Network:
+    """Return a network of one output: whether a patch fires that speaks for the class at a place."""
     *before, units, output = patches.layers
     assert isinstance(output.weights, Masks)
     assert isinstance(units.weights, Dense | Masks | WeightedMasks)  # what patches are
-    kept = np.flatnonzero(output.weights.bits.to_bool()[places].any(axis=0))
+    kept = np.flatnonzero(output.weights.bits.to_bool()[place])
     some = Layer(units.weights.take(kept), units.bias[kept], units.activation)
     everyone = Masks(BitMatrix.from_bool(np.ones((1, len(kept)), dtype=bool)), -1)
     layers = (*before, some, Layer(everyone, np.zeros(1, dtype=np.int64), None))
     return Network(layers, Decoder("sign", (CLAIMED, SILENT)), patches.input_map)
-
-
-def gathered(n_points: int, parts: Sequence[tuple[Any, Verdict]]) -> Verdict:
-    """Join verdicts on parts of the points: what is in several parts has to be right in each of them."""
-    verdicts, seen = [verdict for _, verdict in parts], np.zeros(n_points, dtype=bool)
-    for rows, _ in parts:
-        seen[rows] = True
-    known = [name for name in ARITHMETICS if all(name in verdict.right for verdict in verdicts)]
-    right = {name: seen.copy() for name in known}
-    radii = np.where(seen, np.inf, 0.0)
-    for rows, verdict in parts:
-        for name, flags in right.items():
-            flags[rows] &= verdict.right[name]
-        if verdict.radii is not None:
-            radii[rows] = np.minimum(radii[rows], verdict.radii)
-    least = [verdict.radius for verdict in verdicts if verdict.radius is not None]
-    return Verdict(
-        right=right,
-        slack=float(np.min([verdict.slack for verdict in verdicts], initial=np.inf)),
-        radius=min(least) if 0 < len(least) == len(verdicts) else None,
-        method=_strongest([verdict.method for verdict in verdicts] or ["counts"]),
-        radius_method=verdicts[0].radius_method if verdicts else None,
-        note=_notes(verdicts),
-        radii=radii if all(verdict.radii is not None for verdict in verdicts) else None,
-    )
-
-
-def _strongest(methods: Sequence[Method]) -> Method:
-    """Return the strongest means that any of several proofs needed."""
-    return max(methods, key=get_args(Method).index)
-
-
-def _notes(verdicts: Sequence[Verdict]) -> str:
-    """Return the notes of all of them, each once."""
-    return "; ".join(sorted({verdict.note for verdict in verdicts if verdict.note}))
-
-
-def _joined(n_points: int, patched: tuple[Rows, Verdict], left: tuple[Rows, Verdict, Verdict]) -> Verdict:
-    """Join proofs: right by the patches or, in the rows that these leave alone, by the model; radii likewise."""
-    rows, spared, behind = left
-    whole = gathered(n_points, [patched])
-    other = gathered(len(rows), [(slice(None), spared), (slice(None), behind)])
-    for name, flags in whole.right.items():
-        flags[rows] |= other.right[name]
-    radii = None
-    if whole.radii is not None and other.radii is not None:
-        radii = whole.radii
-        radii[rows] = np.maximum(radii[rows], other.radii)
-    return Verdict(
-        right=whole.right,
-        slack=min(whole.slack, other.slack),
-        radius=None if radii is None else float(np.min(radii, initial=np.inf)),
-        method=_strongest([whole.method, other.method]),
-        radius_method=None if radii is None else behind.radius_method,
-        note=_notes([whole, spared, behind]),
-        radii=radii,
-    )

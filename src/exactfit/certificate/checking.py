@@ -13,6 +13,7 @@ from .._support.console import counted, progress_bar
 from .._support.parameters import check_choice, check_flag, check_n_jobs, check_number, shown
 from ..data import (
     Codes,
+    Floats,
     Points,
     as_labels,
     class_indices,
@@ -29,51 +30,6 @@ from .chains import answers_digest, prove_chain, prove_switched
 from .paper_form import prove_threshold
 from .radius import attack as smallest_attack
 from .record import ARITHMETICS, EVALUATED, Arithmetic, Certificate, ProofEffort, Verdict
-
-
-@dataclass(frozen=True, eq=False)
-class Subject:
-    """A network, and the data that a certificate is to be about."""
-
-    network: Network | SwitchedNetwork
-    X: Any  # points as the network takes them
-    y: Any  # None if none were given
-    classes: Any = None  # labels by class index; None where labels are class indices themselves
-    exact_in: str | None = None  # format that points are rounded to first
-    margin: float = 0.0  # claimed by the construction
-    rows: Codes | None = None  # numbers of the rows of X in a file, ascending; None: 0, 1, ...
-    answers: Any = None  # of the model behind patches, if it is no chain of layers
-
-    @classmethod
-    def of(cls, model: Any, X: Any, y: Any) -> Subject:
-        """Find network and data in a network, construction, classifier, table's model or pipeline."""
-        if isinstance(model, Network | SwitchedNetwork):
-            return cls(model, X, y)
-        if isinstance(getattr(model, "network", None), Network):  # a construction
-            return cls(model.network, X, y, margin=_margin(model, "trace"))
-        if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
-            found = cls(
-                model.network_, X, y, model.classes_, getattr(model, "exact_in", None), _margin(model, "trace_")
-            )
-            return replace(found, answers=model.given_answers(X)) if hasattr(model, "given_answers") else found
-        if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
-            points, labels, rows = model.points_and_labels(X, y)
-            return replace(cls.of(model.classifier_, points, labels), rows=rows)
-        if hasattr(model, "named_steps"):  # a pipeline: what its last step sees
-            return cls.of(model.steps[-1][1], X if len(model.steps) == 1 else model[:-1].transform(X), y)
-        if hasattr(model, "fit") and not any(name.endswith("_") for name in vars(model)):
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before certify")
-        raise ParameterError(
-            "certify takes a Network, a Construction, a fitted classifier, RepairedClassifier or table's model, or a "
-            f"fitted pipeline that ends in one, got {type(model).__name__}"
-        )
-
-
-def _margin(model: Any, trace: str) -> float:
-    return float(getattr(getattr(model, trace, None), "margin", 0.0))
-
 
 EXACT_OPERATIONS = 2**32  # multiplications of exact integers before points are left open
 
@@ -175,11 +131,10 @@ def certify(
                 "for Dask collections there is neither attack nor given_up: fetch the rows in question"
             )
         return cast("Certificate", model.certify(X, y, arithmetic=arithmetic, radii=radii, margin=margin))
-    subject = Subject.of(model, X, y)
-    least = subject.margin if margin is None else check_number("margin", margin)
+    case = Case.of(model, X, y, given_up)
+    least = case.margin if margin is None else check_number("margin", margin)
     if not 0 <= least < np.inf:
         raise ParameterError(f"margin must be a finite distance >= 0, got {shown(margin)}")
-    case = Case.of(subject, given_up)
     with progress_bar(bool(verbose)) as progress:
         effort = ProofEffort(n_jobs, progress, arithmetic if radii or attack or least > 0 else None)
         verdict = case.prove(effort, exact_operations)
@@ -187,67 +142,127 @@ def certify(
     if effort.radii is not None:
         certificate = _with_radii(certificate, verdict, case.kept, least)
     if attack and verdict.radii is not None:
-        certificate = replace(certificate, radius_upper=case.attacked(verdict.radii, verdict.setters))
-    return certificate.in_rows(subject.rows)
+        if isinstance(case.network, SwitchedNetwork):
+            raise ParameterError("attack looks for moves against one network: use radii=True for a repaired model")
+        points, codes = case.seen.take(case.kept).tile(0, len(case.kept)), case.codes[case.kept]
+        upper = smallest_attack(case.network, points, codes, verdict.radii, verdict.setters)
+        certificate = replace(certificate, radius_upper=upper)
+    return certificate.in_rows(case.rows)
+
+
+def _read(model: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Find network, data and what else is known in a network, construction, classifier, table's model or pipeline."""
+    if isinstance(model, Network | SwitchedNetwork):
+        return {"network": model, "X": X, "y": y}
+    if isinstance(getattr(model, "network", None), Network):  # a construction
+        return {"network": model.network, "X": X, "y": y, "margin": _margin(model, "trace")}
+    if hasattr(model, "network_") and hasattr(model, "classes_"):  # a classifier
+        return {
+            "network": model.network_,
+            "X": X,
+            "y": y,
+            "classes": model.classes_,
+            "exact_in": getattr(model, "exact_in", None),
+            "margin": _margin(model, "trace_"),
+            "answers": model.given_answers(X) if hasattr(model, "given_answers") else None,
+        }
+    if hasattr(model, "points_and_labels") and hasattr(model, "classifier_"):  # a table's model
+        points, labels, rows = model.points_and_labels(X, y)
+        return _read(model.classifier_, points, labels) | {"rows": rows}
+    if hasattr(model, "named_steps"):  # a pipeline: what its last step sees
+        return _read(model.steps[-1][1], X if len(model.steps) == 1 else model[:-1].transform(X), y)
+    if hasattr(model, "fit") and not any(name.endswith("_") for name in vars(model)):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit before certify")
+    raise ParameterError(
+        "certify takes a Network, a Construction, a fitted classifier, RepairedClassifier or table's model, or a "
+        f"fitted pipeline that ends in one, got {type(model).__name__}"
+    )
+
+
+def _margin(model: Any, trace: str) -> float:
+    return float(getattr(getattr(model, trace, None), "margin", 0.0))
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
     """A network and data that fit each other, with the rows that a certificate is about."""
 
-    subject: Subject
+    network: Network | SwitchedNetwork
     points: Points  # as given
-    seen: Points  # rounded, if the subject has a format
+    seen: Points  # rounded, if the classifier has a format
     labels: NDArray[Any]
     codes: Codes  # class indices of all points
+    classes: Any  # labels by class index; None where labels are class indices themselves
     left_out: Codes  # rows that are given up
     kept: Codes  # all others
+    margin: float  # claimed by the construction
+    rows: Codes | None  # numbers of the rows in a file, ascending; None: 0, 1, ...
+    answers: Codes | None  # of a model behind patches that is no chain of layers
 
     @classmethod
-    def of(cls, subject: Subject, given_up: Any) -> Case:
-        """Validate the data; refuse what does not fit, with the reason."""
-        if subject.y is None:
+    def of(cls, model: Any, X: Any, y: Any, given_up: Any) -> Case:
+        """Read the model and validate the data; refuse what does not fit, with the reason."""
+        found = _read(model, X, y)
+        network, classes, rows, answers = (
+            found["network"],
+            *(found.get(name) for name in ("classes", "rows", "answers")),
+        )
+        if found["y"] is None:
             raise ParameterError("certify needs y, the labels of the points")
-        points = Points.of(subject.X)
+        points = Points.of(found["X"])
+        n_samples = points.shape[0]
         refuse_empty(points.shape)
-        refuse_other_features(points.shape[1], subject.network.n_features)
-        labels = as_labels(subject.y, points.shape[0])
-        left_out = _check_rows(given_up, points.shape[0], subject.rows)
-        kept = np.delete(np.arange(points.shape[0], dtype=np.int64), left_out)
-        seen = replace(points, format=subject.exact_in)
-        return cls(subject, points, seen, labels, class_indices(labels, subject.classes), left_out, kept)
-
-    @property
-    def part(self) -> Points:
-        """The points that are not given up."""
-        return self.seen.take(self.kept) if len(self.left_out) else self.seen
-
-    @property
-    def answers(self) -> Codes | None:
-        """Answers of a model behind patches that is no chain of layers."""
-        return None if self.subject.answers is None else np.asarray(self.subject.answers, dtype=np.int64)
+        refuse_other_features(points.shape[1], network.n_features)
+        labels = as_labels(found["y"], n_samples)
+        left_out = _check_rows(given_up, n_samples, rows)
+        return cls(
+            network=network,
+            points=points,
+            seen=replace(points, format=found.get("exact_in")),
+            labels=labels,
+            codes=class_indices(labels, classes),
+            classes=classes,
+            left_out=left_out,
+            kept=np.delete(np.arange(n_samples, dtype=np.int64), left_out),
+            margin=found.get("margin", 0.0),
+            rows=rows,
+            answers=None if answers is None else np.asarray(answers, dtype=np.int64),
+        )
 
     def prove(self, effort: ProofEffort, exact_operations: int) -> Verdict:
         """Prove the points by the sharpest proof for the network's form."""
-        network, part, codes = self.subject.network, self.part.checked(), self.codes[self.kept]
+        network, codes = self.network, self.codes[self.kept]
+        points = (self.seen.take(self.kept) if len(self.left_out) else self.seen).checked()
         if isinstance(network, SwitchedNetwork):
             given = None if self.answers is None else self.answers[self.kept]
-            return prove_switched(network, part, codes, effort, exact_operations, given)
-        return _prove(network, part, codes, effort, exact_operations)
+            return prove_switched(network, points, codes, effort, exact_operations, given)
+        found = prove_threshold(network, points, codes, effort)
+        verdict = found or prove_chain(network, points, codes, effort, exact_operations)
+        if verdict is not None:
+            return verdict
+        # With an activation of a user's own, a point is right if the network itself decides so.
+        tiles = [network.decide(points.tile(*piece), n_jobs=effort.n_jobs, checked=True) for piece in points.ranges()]
+        decided = np.concatenate([np.empty(0, dtype=np.int64), *tiles])
+        right = (decided == codes) & (codes >= 0)
+        return Verdict({"exact": right}, slack=float("nan"), radius=None, method="evaluation", note=EVALUATED)
 
     def certificate(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Certificate:
         """Make the certificate of what was proved, in an arithmetic."""
         if arithmetic not in verdict.right:
             raise ParameterError(f"there is no proof in {arithmetic} arithmetic for an own activation: use 'exact'")
-        right, answers, outvoted = verdict.right[arithmetic], self.answers, self.left_out
+        outvoted, note = self.left_out, verdict.note
         differing = self.differing(verdict, arithmetic, n_jobs)
-        errors = np.union1d(self.kept[~right], differing)
-        note = verdict.note
+        errors = np.union1d(self.kept[~verdict.right[arithmetic]], differing)
         if len(differing):
             more = f"{counted(len(differing), 'row')} proved right, but answered otherwise"
             note = f"{note or f'{arithmetic} arithmetic'}; {more}"
         if len(self.left_out):  # of these, those that equal a kept one of another label
             outvoted = overruled_rows(self.seen.whole(), self.codes, self.left_out)
+        by_slack, mispredicted = _with_slack(self.network), None
+        if by_slack is not None:
+            mispredicted = errors[self.answer(errors, by_slack, n_jobs) != self.codes[errors]]
         return Certificate(
             holds=len(errors) == 0,
             n_samples=self.points.shape[0],
@@ -262,19 +277,19 @@ class Case:
             float64_safe=verdict.is_safe("float64"),
             float32_safe=verdict.is_safe("float32"),
             data_digest=data_digest(self.points, self.labels),
-            network_digest=self.subject.network.digest,
+            network_digest=self.network.digest,
             note=note,
             given_up=self.left_out,
             overruled=outvoted,
-            mispredicted=self.mispredicted(errors, n_jobs),
-            answers_digest=None if answers is None else answers_digest(answers),
+            mispredicted=mispredicted,
+            answers_digest=None if self.answers is None else answers_digest(self.answers),
         )
 
     def differing(self, verdict: Verdict, arithmetic: Arithmetic, n_jobs: int | None) -> Codes:
         """Return rows that are proved right in an arithmetic, but that the model at hand answers otherwise."""
         # It evaluates in float64, so that only rows have to be tried that are not right in every such evaluation; or
         # all, where a layer of integers is followed by one that would round them, which evaluation refuses.
-        right, parts = verdict.right[arithmetic], getattr(self.subject.network, "parts", {"": self.subject.network})
+        right, parts = verdict.right[arithmetic], getattr(self.network, "parts", {"": self.network})
         refuses = any(
             isinstance(before.weights, Integers) and not isinstance(after.weights, Integers)
             for network in parts.values()
@@ -282,40 +297,28 @@ class Case:
         )
         sure = np.zeros_like(right) if refuses else verdict.right.get("float64", np.zeros_like(right))
         rows = self.kept[right & ~sure]
-        found = [self.predicted(rows[slice(*piece)], n_jobs) for piece in self.seen.take(rows).ranges()]
-        return np.asarray(rows[np.concatenate([np.empty(0, dtype=np.int64), *found]) != self.codes[rows]])
+        by_slack = None if self.classes is None else _with_slack(self.network)
+        return np.asarray(rows[self.answer(rows, by_slack, n_jobs) != self.codes[rows]])
 
-    def predicted(self, rows: Codes, n_jobs: int | None) -> Codes:
-        """Return answers by ``predict`` of a classifier, or ``decide`` of a network; UNKNOWN if refused."""
-        network, classes, points = self.subject.network, self.subject.classes, self.seen.take(rows).tile(0, len(rows))
+    def answer(self, rows: Codes, by_slack: DetectorNetwork | None, n_jobs: int | None) -> Codes:
+        """Return answers to some rows, by ``predict`` of detectors if given, else by ``decide``."""
+        some = self.seen.take(rows)
+        tiles = [self._answer(some.tile(*piece), rows[slice(*piece)], by_slack, n_jobs) for piece in some.ranges()]
+        return np.concatenate([np.empty(0, dtype=np.int64), *tiles])
+
+    def _answer(self, points: Floats, rows: Codes, by_slack: DetectorNetwork | None, n_jobs: int | None) -> Codes:
+        """Return answers to the points of some rows; UNKNOWN where evaluation refuses one."""
         try:
             with np.errstate(all="ignore"):
-                if isinstance(network, SwitchedNetwork) and self.answers is not None:
-                    return overruled(network.patches.decide(points, n_jobs=n_jobs), self.answers[rows])
-                if classes is not None and (found := _with_slack(network)):
-                    return found.predict_codes(points, n_classes=len(classes), n_jobs=n_jobs)
-                return network.decide(points, n_jobs=n_jobs)
+                if isinstance(self.network, SwitchedNetwork) and self.answers is not None:
+                    return overruled(self.network.patches.decide(points, n_jobs=n_jobs), self.answers[rows])
+                if by_slack is not None:
+                    n_classes = None if self.classes is None else len(self.classes)
+                    return by_slack.predict_codes(points, n_classes=n_classes, n_jobs=n_jobs)
+                return self.network.decide(points, n_jobs=n_jobs)
         except DataError:
-            each = [self.predicted(row, n_jobs) for row in rows[:, None]] if len(rows) > 1 else []
+            each = [self._answer(points[[k]], rows[[k]], by_slack, n_jobs) for k in range(len(rows)) if len(rows) > 1]
             return np.concatenate(each) if each else np.array([UNKNOWN])
-
-    def mispredicted(self, errors: Codes, n_jobs: int | None) -> Codes | None:
-        """Return the rows in error that the rule of ``predict`` gets wrong too; None for networks without detectors."""
-        network = _with_slack(self.subject.network)
-        if network is None:
-            return None
-        doubt, n_classes = self.seen.take(errors), None if self.subject.classes is None else len(self.subject.classes)
-        tiles = [
-            network.predict_codes(doubt.tile(*piece), n_classes=n_classes, n_jobs=n_jobs) for piece in doubt.ranges()
-        ]
-        return np.asarray(errors[np.concatenate([np.empty(0, dtype=np.int64), *tiles]) != self.codes[errors]])
-
-    def attacked(self, radii: NDArray[np.float64], setters: Codes | None) -> float | None:
-        """Return the smallest move found that changes an answer."""
-        network, codes = self.subject.network, self.codes[self.kept]
-        if isinstance(network, SwitchedNetwork):
-            raise ParameterError("attack looks for moves against one network: use radii=True for a repaired model")
-        return smallest_attack(network, self.part.tile(0, len(codes)), codes, radii, setters)
 
 
 def _with_slack(network: Network | SwitchedNetwork) -> DetectorNetwork | None:
@@ -354,17 +357,3 @@ def _check_rows(rows: Any, n_samples: int, names: NDArray[np.int64] | None) -> N
         of = f"from 0 to {n_samples - 1}" if names is None else "that the table has"
         raise ParameterError(f"given_up must hold row numbers {of}")
     return np.searchsorted(known, np.unique(given)).astype(np.int64)
-
-
-def _prove(network: Network, points: Points, codes: Codes, effort: ProofEffort, exact_operations: int) -> Verdict:
-    """Prove a network of layers: by counts of bits where it is of that form, else as a chain."""
-    verdict = prove_threshold(network, points, codes, effort) or prove_chain(
-        network, points, codes, effort, exact_operations
-    )
-    if verdict is not None:
-        return verdict
-    # With an activation of a user's own, a point is right if the network itself decides so.
-    tiles = [network.decide(points.tile(*piece), n_jobs=effort.n_jobs, checked=True) for piece in points.ranges()]
-    decided = np.concatenate([np.empty(0, dtype=np.int64), *tiles])
-    right = (decided == codes) & (codes >= 0)
-    return Verdict({"exact": right}, slack=float("nan"), radius=None, method="evaluation", note=EVALUATED)

@@ -268,10 +268,13 @@ class Decision:
         return np.asarray(np.min(gaps, axis=0, initial=np.inf), dtype=np.float64)
 
 
-def decide(decoder: Decoder | Claims, values: Floats, errors: Floats, codes: Codes, form: Format) -> Decision:
+def decide(
+    decoder: Decoder | Claims, values: Floats, errors: Floats, codes: Codes, form: Format, spared: bool = False
+) -> Decision:
     """Return what outputs of shape (outputs, points) with their radii decide in every evaluation in the format.
 
-    An answer is sure if it is the same for all outputs within the radii.
+    An answer is sure if it is the same for all outputs within the radii. ``spared`` asks of the decoder "one_hot"
+    whether no other class claims a point.
     """
     if not isinstance(decoder, Claims) and decoder.kind in ("argmax", "nearest"):
         if decoder.kind == "argmax":
@@ -296,14 +299,14 @@ def decide(decoder: Decoder | Claims, values: Floats, errors: Floats, codes: Cod
         return _largest(decoder, scores - slop, scores + slop, codes)
     gaps = np.maximum(np.abs(values) - errors, 0.0)
     if not isinstance(decoder, Claims) and decoder.kind == "sign":
-        return _signs(decoder, values >= errors, values < -errors, codes, gaps)
-    return _signs(decoder, values > errors, values <= -errors, codes, gaps)
+        return _signs(decoder, values >= errors, values < -errors, codes, gaps, spared)
+    return _signs(decoder, values > errors, values <= -errors, codes, gaps, spared)
 
 
-def _signs(decoder: Decoder | Claims, on: Flags, off: Flags, codes: Codes, gaps: Floats) -> Decision:
+def _signs(decoder: Decoder | Claims, on: Flags, off: Flags, codes: Codes, gaps: Floats, spared: bool) -> Decision:
     """Decide by outputs that are surely on and surely off; for "sign" on means not negative."""
     if isinstance(decoder, Claims):
-        own, silent = decoder.owners[:, None] == codes, codes == decoder.silent
+        own, silent = decoder.owners[:, None] == codes, (codes == decoder.silent) | spared
         right = (silent | (on & own).any(axis=0)) & (off | own).all(axis=0)
         wrong = (~silent & (off | ~own).all(axis=0)) | (on & ~own).any(axis=0)
         # Of a class that is right, the clearest detector is enough.
@@ -319,6 +322,8 @@ def _signs(decoder: Decoder | Claims, on: Flags, off: Flags, codes: Codes, gaps:
         wrong = (high & ~second) | (low & ~first)
         return Decision(right & (first | second), wrong | ~(first | second), gaps)
     own = classes[:, None] == codes
+    if spared:
+        return Decision((off | own).all(axis=0), (on & ~own).any(axis=0), np.where(own, np.inf, gaps))
     claimed = (on & own).sum(axis=0) == 1
     right = claimed & (off.sum(axis=0) == len(classes) - 1)
     wrong = (on & ~own).any(axis=0) | (off | ~own).all(axis=0) | ((on & own).sum(axis=0) > 1)
@@ -339,7 +344,9 @@ def _largest(decoder: Decoder, low: Floats, high: Floats, codes: Codes) -> Decis
     return Decision(right, wrong, np.maximum(gaps, 0.0))
 
 
-def decide_exactly(decoder: Decoder | Claims, outputs: NDArray[np.object_], quantum: int, codes: Codes) -> Decision:
+def decide_exactly(
+    decoder: Decoder | Claims, outputs: NDArray[np.object_], quantum: int, codes: Codes, spared: bool = False
+) -> Decision:
     """Return what outputs of shape (outputs, points) decide, Python integers times 2^quantum."""
     if not isinstance(decoder, Claims) and decoder.kind in ("argmax", "nearest"):
         scores = outputs
@@ -357,7 +364,7 @@ def decide_exactly(decoder: Decoder | Claims, outputs: NDArray[np.object_], quan
         return Decision(decided == codes, decided != codes, gaps)
     is_sign = not isinstance(decoder, Claims) and decoder.kind == "sign"
     on = np.asarray(outputs >= 0 if is_sign else outputs > 0, dtype=bool)
-    return _signs(decoder, on, ~on, codes, _sizes(outputs, quantum))
+    return _signs(decoder, on, ~on, codes, _sizes(outputs, quantum), spared)
 
 
 def _sizes(integers: NDArray[np.object_], quantum: int) -> Floats:

@@ -63,7 +63,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.certify import Facts, Planes, TileBits, count_masked, examine, factors_of
+from .._kernels.certify import Facts, Planes, TileBits, best_margins, count_masked, examine, factors_of
 from .._kernels.radii import NO_DETECTOR, DetectorBatch, distances_in, find_radii
 from .._kernels.rounding import EXACT, FLOAT32, FLOAT64
 from ..data import Codes, Floats, Points
@@ -88,43 +88,33 @@ class FirstLayer:
     """Hyperplanes, from an array or CSR array of weights, with the facts that bounds need."""
 
     def __init__(self, weights: Any, bias: NDArray[Any]) -> None:
-        self.n_features, bias = weights.shape[1], bias.astype(np.float64)
-        rows: Any = sp.csr_array(weights, copy=True) if sp.issparse(weights) else np.ascontiguousarray(weights)
-        starts, features, numbers = self.n_features * np.arange(len(bias) + 1), np.arange(0), rows
-        if sp.issparse(rows):
-            rows.eliminate_zeros()
-            starts, features, numbers = rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data
-        if not (np.isfinite(numbers).all() and np.isfinite(bias).all()):
+        self.rows: Any = sp.csr_array(weights, copy=True) if sp.issparse(weights) else weights
+        if sp.issparse(weights):
+            self.rows.eliminate_zeros()
+        numbers, bias = _flat(self.rows), bias.astype(np.float64)
+        if not (np.isfinite(numbers[0]).all() and np.isfinite(bias).all()):
             raise DataError("the network holds NaN or infinity in its first layer")
-        own, of_bias = facts_of(rows), facts_of(bias[:, None])
-        self.is_sparse = bool(sp.issparse(rows))
-        self.planes = Planes(
-            numbers.ravel(), starts, features, bias, own.norms, own.terms, own.quanta, of_bias.quanta,
-            *find_cuts(rows, own.terms),
-        )  # fmt: skip
+        own, of_bias = facts_of(self.rows), facts_of(bias[:, None])
+        self.planes = Planes(*numbers, bias, *own, of_bias.quanta, *find_cuts(self.rows, own.terms))
 
     def __len__(self) -> int:
         return len(self.planes.bias)
 
-    def block(self, start: int, stop: int) -> Planes:
-        """Return some of the hyperplanes, in float64."""
-        weights, starts, features, *facts = self.planes
-        entries = slice(starts[start], starts[stop])
-        own = weights[entries].astype(np.float64, copy=False), starts[start : stop + 1] - entries.start
-        return Planes(*own, features[entries], *(numbers[start:stop] for numbers in facts))
-
     def products(self, tile: Floats) -> Iterator[tuple[slice, Planes, Floats]]:
         """Yield hyperplanes, some at a time: their places, and their products with the points of a tile."""
-        columns = np.ascontiguousarray(tile.T) if self.is_sparse else tile.T
+        columns = np.ascontiguousarray(tile.T)
         for start in range(0, len(self), PLANE_BLOCK):
-            stop = min(start + PLANE_BLOCK, len(self))
-            block = self.block(start, stop)
-            if self.is_sparse:
-                parts = block.weights, block.features, block.starts
-                rows = sp.csr_array(parts, shape=(stop - start, self.n_features))
-                yield slice(start, stop), block, np.ascontiguousarray((rows @ columns).T)
-            else:
-                yield slice(start, stop), block, tile @ block.weights.reshape(stop - start, -1).T
+            part = slice(start, min(start + PLANE_BLOCK, len(self)))
+            rows = self.rows[part].astype(np.float64)
+            block = Planes(*_flat(rows), *(numbers[part] for numbers in self.planes[3:]))
+            yield part, block, np.ascontiguousarray((rows @ columns).T)
+
+
+def _flat(rows: Any) -> tuple[NDArray[Any], Codes, Codes]:
+    """Return weights one row after the other, where each row starts, and the features of sparse rows."""
+    if sp.issparse(rows):
+        return rows.data, rows.indptr.astype(np.int64), rows.indices.astype(np.int64)
+    return rows.ravel(), rows.shape[1] * np.arange(len(rows) + 1), np.arange(0)
 
 
 def decide_bits(first: FirstLayer, tile: Floats, facts: Facts) -> tuple[TileBits, Floats]:
@@ -144,14 +134,20 @@ def decide_bits(first: FirstLayer, tile: Floats, facts: Facts) -> tuple[TileBits
     return bits, gaps
 
 
-def prove_threshold(network: Network, points: Points, codes: Codes, effort: ProofEffort) -> Verdict | None:
-    """Prove a threshold network of the paper's form; None for any other network."""
+def prove_threshold(
+    network: Network, points: Points, codes: Codes, effort: ProofEffort, spared: bool = False
+) -> Verdict | None:
+    """Prove a threshold network of the paper's form; None for any other network.
+
+    ``spared`` asks of a network of patches whether points are claimed for no other class.
+    """
     found = network.detectors
     if found is None or found.activation != THRESHOLD:
         return None
     batch = DetectorBatch(found.counter_rows, found.limits.astype(np.int64), found.outputs)
     first = FirstLayer(found.normals, found.biases)
-    proof = _CountProof(first, found.positions(codes), found.silent, found.numbers, batch, effort.radii)
+    own = found.positions(codes)
+    proof = _CountProof(first, own, (own == found.silent) | spared, batch, effort.radii)
     tiles = map_tiles(points, TILE, effort, proof.judge)
     return join_tiles(tiles, "counts", "nearest hyperplane" if effort.radii is None else "slack of detectors")
 
@@ -162,24 +158,23 @@ class _CountProof:
 
     first: FirstLayer
     own: Codes
-    silent: int
-    numbers: Codes
+    silent: Flags  # points that no detector need claim
     batch: DetectorBatch
     radii_in: Arithmetic | None
 
     def judge(self, tile: Floats, rows: slice) -> Verdict:
         """Return the verdict on the points of a tile."""
-        facts, own = facts_of(tile), self.own[rows]
+        facts, own, silent = facts_of(tile), self.own[rows], self.silent[rows]
         bits, gaps = decide_bits(self.first, tile, facts)
         margins = self.batch.limits - self._counts(bits.on)
-        inside, outside = self._best(margins, margins, own)
+        inside, outside = self._best(margins, margins, own, silent)
         right: dict[Arithmetic, Flags] = {
-            "exact": self._right(inside, outside, own),
-            "float64": self._safe(bits.on, bits.open64, own, inside, outside),
-            "float32": self._safe(bits.on, bits.open32, own, inside, outside) & self.counts_are_small,
+            "exact": _right(inside, outside),
+            "float64": self._safe(bits.on, bits.open64, own, silent, inside, outside),
+            "float32": self._safe(bits.on, bits.open32, own, silent, inside, outside) & self.counts_are_small,
         }
         both = np.concatenate([inside, outside])
-        slack = float(np.min(np.abs(both[both > NOTHING] - 0.5), initial=np.inf))
+        slack = float(np.min(np.abs(both[np.abs(both) < -NOTHING] - 0.5), initial=np.inf))
         if self.radii_in is None:
             norms, nearest = self.first.planes.norms, gaps.min(axis=0, initial=np.inf)
             return Verdict(right, slack, rounded_down(nearest[norms > 0] / norms[norms > 0]))
@@ -189,11 +184,10 @@ class _CountProof:
         orders = np.argsort(away, axis=1, kind="stable")
         radii, setters = np.empty(len(own)), np.empty(len(own), dtype=np.int64)
         largest = 0 if self.signed is None else self.largest_weight
-        find_radii(bits.on, away, orders, margins, self.batch, largest, own, self.silent, radii, setters)
+        find_radii(bits.on, away, orders, margins, self.batch, largest, own, silent, radii, setters)
         radii[~right[self.radii_in]] = 0.0
         setters[~right[self.radii_in]] = NO_DETECTOR
-        numbers = np.append(self.numbers, NO_DETECTOR)[setters]  # the last one stands for no detector
-        return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=numbers)
+        return Verdict(right, slack, float(radii.min(initial=np.inf)), radii=radii, setters=setters)
 
     @cached_property
     def signed(self) -> tuple[Floats, Floats] | None:
@@ -216,27 +210,24 @@ class _CountProof:
         )
         return np.asarray(many @ positive + few @ negative).astype(np.int64)
 
-    def _best(self, own_margins: Codes, other_margins: Codes, own: Codes) -> tuple[Codes, Codes]:
+    def _best(self, own_margins: Codes, other_margins: Codes, own: Codes, silent: Flags) -> tuple[Codes, Codes]:
         """Return the greatest limit - count of each point's own class and of all others, NOTHING without detectors."""
-        is_own = self.batch.owners == own[:, None]
-        inside = np.where(is_own, own_margins, NOTHING).max(axis=1, initial=NOTHING)
-        return inside, np.where(is_own, NOTHING, other_margins).max(axis=1, initial=NOTHING)
+        inside, outside = np.full((2, len(own)), NOTHING)
+        best_margins(own_margins, other_margins, self.batch.owners, own, inside, outside)
+        inside[silent] = -NOTHING  # no detector need claim them
+        return inside, outside
 
-    def _right(self, inside: Codes, outside: Codes, own: Codes) -> Flags:
-        claimed = (inside >= 1) | (own == self.silent)
-        return np.asarray(claimed & (outside <= 0), dtype=bool)
-
-    def _safe(self, on: Words, unsure: Words, own: Codes, inside: Codes, outside: Codes) -> Flags:
+    def _safe(self, on: Words, unsure: Words, own: Codes, silent: Flags, inside: Codes, outside: Codes) -> Flags:
         """Return whether points are right whatever the open bits are."""
         # Each open bit moves a count by the largest weight at most: points are counted anew only where that matters.
         n_open = np.bitwise_count(unsure).sum(axis=1, dtype=np.int64) * self.largest_weight
-        safe = self._right(inside - n_open, outside + n_open, own)
-        doubtful = np.flatnonzero(~safe & self._right(inside, outside, own))
+        safe = _right(inside - n_open, outside + n_open)
+        doubtful = np.flatnonzero(~safe & _right(inside, outside))
         if len(doubtful):
             low, high = on[doubtful] & ~unsure[doubtful], on[doubtful] | unsure[doubtful]
-            limits = self.batch.limits  # open bits count for the worse
-            best = self._best(limits - self._counts(low, high), limits - self._counts(high, low), own[doubtful])
-            safe[doubtful] = self._right(*best, own[doubtful])
+            # Open bits count for the worse.
+            least, most = (self.batch.limits - counts for counts in (self._counts(low, high), self._counts(high, low)))
+            safe[doubtful] = _right(*self._best(least, most, own[doubtful], silent[doubtful]))
         return safe
 
     @cached_property
@@ -252,6 +243,10 @@ class _CountProof:
             return len(self.first) <= EXACT_COUNTS and bool(limits.max(initial=0) <= EXACT_COUNTS)
         sizes = np.abs(self.batch.counters.astype(np.int64)).sum(axis=1)
         return bool((sizes + limits <= EXACT_SUMS).all())
+
+
+def _right(inside: Codes, outside: Codes) -> Flags:
+    return np.asarray((inside >= 1) & (outside <= 0), dtype=bool)
 
 
 def _as_numbers(words: Words, n: int, dtype: Any) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
@@ -206,14 +206,7 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the certificate as JSON can hold it; numbers that are not finite become strings."""
-        plain = asdict(self)
-        for name in ROW_LISTS:
-            plain[name] = plain[name].tolist()
-        plain["mispredicted"] = None if self.mispredicted is None else self.mispredicted.tolist()
-        for name in ("slack", "robust_radius", "radius_upper"):
-            plain[name] = _as_json(plain[name])
-        plain["radii"] = None if self.radii is None else [_as_json(radius) for radius in self.radii.tolist()]
-        return plain
+        return {name: _as_json(value) for name, value in vars(self).items()}
 
     def in_rows(self, rows: NDArray[np.int64] | None) -> Certificate:
         """Return the same with other numbers of rows: row k becomes ``rows[k]``; None: as they are."""
@@ -287,8 +280,10 @@ def _all_safe(parts: list[bool | None]) -> bool | None:
     return None if None in parts else all(parts)
 
 
-def _as_json(value: float | None) -> float | str | None:
-    return value if value is None or np.isfinite(value) else str(float(value))
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [_as_json(number) for number in value.tolist()]
+    return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _shown(rows: NDArray[np.int64]) -> str:

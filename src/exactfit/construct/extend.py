@@ -156,8 +156,6 @@ def extend(
     """
     old, labels = _construction_of(model)
     detectors = DetectorNetwork.of(old.network)
-    if not detectors.speak_once:
-        raise ParameterError("extend takes networks whose detectors speak for one class each")
     most_reported = check_integer("most_reported", most_reported, at_least=0)
     if not callable(batches) and iter(batches) is batches:
         raise ParameterError(
@@ -169,7 +167,7 @@ def extend(
         # Limits fall until the last batch, so target points are examined in a second pass.
         limits, lowest_rows, n_rows, fingerprint = stream.lowered_limits()
         kept = np.flatnonzero(limits > detectors.floors)
-        left = replace(detectors.take(kept, limits[kept]), units=None)
+        left = detectors.take(kept, limits[kept])
         coverage, uncovered, n_to_claim, digest = stream.claims(left, n_rows, fingerprint, most_reported)
     fell, n_uncovered, trace = lowest_rows >= 0, n_to_claim - int(coverage.sum()), old.trace
     n_training = 0 if training is None else len(training[1])

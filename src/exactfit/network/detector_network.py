@@ -92,8 +92,6 @@ class DetectorNetwork(Network):
         The output that each detector speaks for; output k stands for ``decoder.classes[k]``.
     decoder : Decoder
         Also says which class is meant where no detector fires, if one is.
-    units : ndarray of int64 or None
-        Numbers of the detectors in the network that they were taken or read from; None: 0, 1, ...
 
     Examples
     --------
@@ -115,7 +113,6 @@ class DetectorNetwork(Network):
     counters: Masks | WeightedMasks
     limits: NDArray[Any]
     outputs: Codes
-    units: Codes | None = None
 
     def __post_init__(self) -> None:
         n, n_detectors = len(self.biases), len(self.limits)
@@ -131,10 +128,6 @@ class DetectorNetwork(Network):
         if found is None:
             raise ParameterError("this takes networks of the paper's form, as fixed_width and adaptive_width make them")
         return found
-
-    def as_network(self) -> Network:
-        """Return the same as generic layers alone."""
-        return Network(self.layers, self.decoder)
 
     def __repr__(self) -> str:
         kind = "weighted detectors" if self.are_weighted else "detectors"
@@ -202,16 +195,6 @@ class DetectorNetwork(Network):
         rows = counters.values if isinstance(counters, WeightedMasks) else counters.bits.to_bool()
         return rows.astype(np.float32)
 
-    @property
-    def numbers(self) -> Codes:
-        """Number of each detector in the network that it comes from."""
-        return np.arange(self.n_detectors) if self.units is None else self.units
-
-    @property
-    def speak_once(self) -> bool:
-        """Whether these are all detectors of the network that they come from, each for exactly one output."""
-        return np.array_equal(self.numbers, np.arange(self.n_detectors))
-
     @cached_property
     def floors(self) -> NDArray[Any]:
         """Lowest count possible: the sum of the negative weights, of which a mask has none."""
@@ -235,9 +218,7 @@ class DetectorNetwork(Network):
 
     def take(self, rows: NDArray[np.intp], limits: NDArray[Any]) -> DetectorNetwork:
         """Return some of the detectors, with other limits."""
-        return replace(
-            self, counters=self.counters.take(rows), limits=limits, outputs=self.outputs[rows], units=self.numbers[rows]
-        )
+        return replace(self, counters=self.counters.take(rows), limits=limits, outputs=self.outputs[rows])
 
     def positions(self, codes: Codes) -> Codes:
         """Return the position of each class index in ``decoder.classes``, UNKNOWN where it is not there."""
@@ -481,12 +462,9 @@ def _responses(network: DetectorNetwork, points: Floats) -> DetectorResponses:
 
 
 def read_detectors(network: Network) -> DetectorNetwork | None:
-    """Return generic layers as a network of the paper's form; None for any other network.
-
-    That is: hyperplanes of floats, dense or sparse, on the features themselves; masks under the same activation, with
-    limits that are integers for bits and finite for numbers; outputs that add up what fires. A unit that speaks for
-    several outputs becomes several detectors, one that speaks for none becomes none.
-    """
+    """Return generic layers as a network of the paper's form; None for any other network."""
+    # That is: hyperplanes of floats, dense or sparse, on the features themselves; masks under the same activation, with
+    # limits that are integers for bits and finite for numbers; outputs that add up what fires, each detector for one.
     if len(network.layers) != 3 or network.input_map != "identity":
         return None
     (first, second, last), decoder = network.layers, network.decoder
@@ -501,21 +479,19 @@ def read_detectors(network: Network) -> DetectorNetwork | None:
         counts = limits.dtype.kind == "i" and bool(((limits >= -LARGEST_LIMIT) & (limits <= LARGEST_LIMIT)).all())
     else:  # weights are for bits
         counts = isinstance(counters, Masks) and limits.dtype.kind == "f" and bool(np.isfinite(limits).all())
-    adds_up = last.activation is None and not last.bias.any()
+    speak_for = outputs.bits.to_bool()
+    adds_up = last.activation is None and not last.bias.any() and bool((speak_for.sum(axis=0) == 1).all())
     expected = {"sign": (-1, 1, 2), "one_hot": (1, n_classes, n_classes)}.get(decoder.kind)
     decides = 0 < n_classes == len(set(decoder.classes)) and expected == (outputs.sign, last.n_units, n_classes)
     of_floats = numbers.dtype.kind == first.bias.dtype.kind == "f"
     if not (of_floats and counters.sign == -1 and counts and adds_up and decides):
         return None
-    units, speaks_for = (places.astype(np.int64) for places in np.nonzero(outputs.bits.to_bool().T))
-    once = np.array_equal(units, np.arange(second.n_units))
     found = DetectorNetwork(
         decoder=decoder, hyperplanes=hyperplanes, biases=first.bias, activation=activation,
-        counters=counters if once else counters.take(units), limits=limits[units], outputs=speaks_for,
-        units=None if once else units,
+        counters=counters, limits=limits, outputs=speak_for.argmax(axis=0).astype(np.int64),
     )  # fmt: skip
-    if once:  # the layers that it was read from: their digest stays, whatever types their numbers have
-        vars(found)["layers"] = network.layers
+    # The layers that it was read from: their digest stays, whatever types their numbers have.
+    vars(found)["layers"] = network.layers
     return found
 
 

@@ -5,13 +5,12 @@ numbers would; a point on the hyperplane belongs to the off side. So the answer 
 memory layout or the order of rows.
 
 A fast filter (one class for each kind of hyperplanes, with the proof of its bound) computes every entry with a bound of
-its error, and leaves those entries in doubt whose size does not exceed it; ``settle`` decides these in float64, then
-with compensated sums, then in exact integers.
+its error, and leaves entries within that bound in doubt; ``settle`` decides these in float64, then with compensated
+sums, then in exact integers.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction
@@ -41,7 +40,7 @@ WIDE = 256  # from so many hyperplanes on, looking for columns in which all poin
 SHARE_ALIKE = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
 SMALL_WORK = 2**30  # products of numbers: a fifth of a second of NumPy's, where loading the compiler takes half of one
-FEW_POINTS = 8  # points whose sides of sparse hyperplanes are decided one after the other
+FEW_POINTS = 4  # points whose sides of sparse hyperplanes are decided one after the other
 FEW_IN_DOUBT = 2048  # sides that fractions decide, each in 0.1 ms or less: less than loading the compiler takes
 U32, U64 = 2.0**-24, 2.0**-53  # unit roundoff of float32 and float64
 
@@ -78,7 +77,7 @@ def sides(
     words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
     if n and n_points:
-        make: type[_Filter] = _SparseWeights
+        make: type[_SparseWeights | _LowDimension | _HighDimension] = _SparseWeights
         if not sp.issparse(weights):
             make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
             weights = np.require(weights, requirements=["C", "W"])
@@ -118,51 +117,31 @@ def plain_sides(points: Floats, weights: Matrix, biases: Floats) -> NDArray[np.b
     return np.asarray(on)
 
 
-def _lone(weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the index of the only non-zero weight of each hyperplane, -1 where there are more or none."""
-    nonzero = weights != 0
-    return np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
+class _Filter:
+    """Points and hyperplanes, and the words that their sides are written to, piece by piece of the points."""
 
-
-def _pad(values: NDArray[Any], size: int) -> NDArray[Any]:
-    """Pad with zeros up to a full word along the last axis."""
-    padded = np.zeros((*values.shape[:-1], size), dtype=values.dtype)
-    padded[..., : values.shape[-1]] = values
-    return padded
-
-
-class _Filter(ABC):
-    """Points and hyperplanes, and the words that their sides are written to."""
-
-    uses_blas: bool
-    row_tile: int
+    uses_blas = False
+    row_tile = 4096
 
     def __init__(
         self, X: Matrix, weights: Matrix, biases: Floats, rows: NDArray[np.intp] | None, words: NDArray[np.uint64]
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
-
-    @property
-    def n_columns(self) -> int:
-        """Number of features of a point that are held at a time."""
-        return int(self.weights.shape[1])
+        self.n_columns = int(weights.shape[1])  # features of a point that are held at a time
+        self.lone = np.empty(0, dtype=np.int64)  # index of the only weight of each hyperplane, -1 of others
+        if not sp.issparse(weights):
+            nonzero = weights != 0
+            self.lone = np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
 
     def take(self, start: int, stop: int) -> Floats:
         """Return some of the points, dense."""
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
-
-    @abstractmethod
-    def __call__(self, piece: tuple[int, int]) -> None:
-        """Write the sides of some points."""
 
 
 # The bound is that of few dimensions, with k in place of d where a hyperplane looks at k features. Points are never
 # made dense but in the columns that some hyperplane looks at.
 class _SparseWeights(_Filter):
     """Filter of sparse hyperplanes: gather their features, add, test and pack in one float64 kernel."""
-
-    uses_blas = False
-    row_tile = 4096
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -173,12 +152,8 @@ class _SparseWeights(_Filter):
         self.narrow = weights.shape[1] > LOW_DIMENSION + 4 * len(features)
         if self.narrow:
             self.columns, features = np.unique(features, return_inverse=True)
+        self.n_columns = max(1, len(self.columns))
         self.planes = kernels.SparsePlanes(starts, features, weights.data.astype(np.float64), self.biases)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of features of a point that are held at a time."""
-        return max(1, len(self.columns))
 
     def __call__(self, piece: tuple[int, int]) -> None:
         start, stop = piece
@@ -201,12 +176,8 @@ class _SparseWeights(_Filter):
 class _LowDimension(_Filter):
     """Filter in few dimensions: project, test and pack in one float64 kernel."""
 
-    uses_blas = False
-    row_tile = 4096
-
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.lone = _lone(self.weights)
         self.lines = self.weights.astype(np.float64)
         unit = 1.01 * (self.lines.shape[1] + 2) * U64
         with np.errstate(over="ignore"):
@@ -289,12 +260,19 @@ class _HighDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.lone = _lone(self.weights)
         self.n_padded = len(self.words) * WORD_BITS
         self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
-        self.sample = self._sample()
+        # Some rows from all over the data, none if there are few.
+        count = self.X.shape[0] if self.rows is None else len(self.rows)
+        chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
+        self.sample = dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
         many_zeros = 0 < MANY_ZEROS * np.count_nonzero(self.sample) <= self.sample.size
-        self.reference = np.zeros(self.weights.shape[1]) if many_zeros else self._reference()
+        self.reference = np.zeros(self.weights.shape[1])
+        if not many_zeros and len(self.sample) == REFERENCE_ROWS:
+            # A point in the middle of the data, so that a common offset does not blunt the bound.
+            with np.errstate(over="ignore", invalid="ignore"):
+                middle = self.sample.mean(axis=0)
+            self.reference = middle if np.isfinite(middle).all() else self.reference
         self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
         self.factors, self.norms = np.ones(self.n_padded), np.zeros(self.n_padded)
         self.products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
@@ -326,22 +304,8 @@ class _HighDimension(_Filter):
         if self.reference.any():
             kernels.shift_biases(self.weights, biases, self.reference, shifted, errors)
         with np.errstate(over="ignore", invalid="ignore"):
-            self.offsets = _pad(shifted, self.n_padded) * self.factors
-            self.doubts = _pad(errors + self.summing * np.abs(shifted), self.n_padded) * self.factors
-
-    def _reference(self) -> Floats:
-        """Return a point in the middle of the data, so that a common offset does not blunt the bound."""
-        if len(self.sample) < REFERENCE_ROWS:
-            return np.zeros(self.weights.shape[1])
-        with np.errstate(over="ignore", invalid="ignore"):
-            middle = self.sample.mean(axis=0)
-        return middle if np.isfinite(middle).all() else np.zeros_like(middle)
-
-    def _sample(self) -> Floats:
-        """Return some rows from all over the data, none if there are few."""
-        count = self.X.shape[0] if self.rows is None else len(self.rows)
-        chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
-        return dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
+            doubts, padding = errors + self.summing * np.abs(shifted), (0, self.n_padded - len(biases))
+            self.offsets, self.doubts = (np.pad(one, padding) * self.factors for one in (shifted, doubts))
 
     def _columns(self) -> NDArray[np.int64]:
         """Return the columns to multiply: all but those that are constant, where looking for these pays."""

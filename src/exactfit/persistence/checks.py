@@ -213,7 +213,7 @@ def check_classifier(model: InterpolatingClassifier) -> None:
         decides = decoder.kind == "one_hot" and max(decoder.classes) < n_labels  # a class without points has no output
     refuse_unless(decides, f"its network does not decide between its {n_labels} labels")
     classes = np.asarray(network.classes)[network.outputs]
-    same = network.speak_once and np.array_equal(classes, trace.detector_classes)
+    same = np.array_equal(classes, trace.detector_classes)
     refuse_unless(same, "its network and its trace have different detectors")
     check_certificate(certificate, network)
     # ``explain`` names the training rows behind every detector.

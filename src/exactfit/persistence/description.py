@@ -126,8 +126,7 @@ def _decode(header: Header, tensors: Tensors, look_up: Lookup, behind: Any = Non
     network = Network.from_parts(header["network"], _under("network.", tensors), look_up)
     check_network(network)
     # What the constructions make is read back here, once.
-    if network.detectors is not None and network.detectors.speak_once:
-        network = network.detectors
+    network = network.detectors or network
     if kind == "network":
         return network
     made = _decode_construction(header, tensors, network)
