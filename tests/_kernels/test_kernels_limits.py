@@ -133,7 +133,7 @@ def turns_by_hand(masked_counts, limits, places, remaining):
 
 
 @given(st.integers(0, 10**6))
-def test_candidates_take_turns(seed):
+def test_candidates_claim_in_order(seed):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 12)), int(rng.integers(1, 6))
     places = rng.choice(n, min(m, n), replace=False)
@@ -144,7 +144,7 @@ def test_candidates_take_turns(seed):
     by_hand = remaining.copy()
     expected, highest_expected = turns_by_hand(masked_counts, limits, places, by_hand)
     claimed, highest = np.empty(len(places), dtype=np.int64), np.empty(len(places), dtype=np.int32)
-    kernels.take_turns(masked_counts[limits > 0], limits, places, remaining, claimed, highest)
+    kernels.claim_in_order(masked_counts[limits > 0], limits, places, remaining, claimed, highest)
     assert claimed.tolist() == expected
     assert remaining.tolist() == by_hand.tolist()
     assert [h for h, e in zip(highest, highest_expected, strict=True) if e is not None] == [

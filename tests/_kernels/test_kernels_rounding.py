@@ -20,7 +20,6 @@ from exactfit._kernels.rounding import (
     error_bound,
     gamma,
     line_of,
-    roomy_bits,
     sure_bits,
     underflows,
 )
@@ -106,7 +105,7 @@ def decided(X, W, b, form, columns=None, held=np.array):
     planes = sure_planes(W, b, held, columns)
     words = np.zeros((2, -(-len(W) // 64), len(X) + 3), dtype=np.uint64)
     rows = SureRows(X.astype(float), norms_of(X), np.count_nonzero(X, axis=1))
-    sure_bits(X @ W.T.astype(float), rows, planes, form, 2, *words)
+    sure_bits(X @ W.T.astype(float), rows, 0.0, planes, form, 2, *words)
     assert not words[:, :, [0, 1, -1]].any()
     return [BitMatrix(part[:, 2:-1].copy(), len(W)).to_bool() for part in words]
 
@@ -141,7 +140,9 @@ def decided_within(margin, X, W, b, form, held):
     """As ``decided``, wherever points move by at most a margin."""
     planes = sure_planes(W, b, held)
     words = np.zeros((2, -(-len(W) // 64), len(X) + 3), dtype=np.uint64)
-    roomy_bits(X.astype(float) @ W.T.astype(float), norms_of(X), margin, planes, form, 2, *words)
+    X = X.astype(float)
+    rows = SureRows(X, norms_of(X), np.count_nonzero(X, axis=1))
+    sure_bits(X @ W.T.astype(float), rows, margin, planes, form, 2, *words)
     assert not words[:, :, [0, 1, -1]].any()
     return [BitMatrix(part[:, 2:-1].copy(), len(W)).to_bool() for part in words]
 
@@ -179,7 +180,8 @@ def test_within_a_margin_bounds_count_weights_and_not_features(number):
     for terms in (2, 200):
         planes = sure_planes(W, b, sp.csr_array)._replace(terms=np.full(64, terms))
         words = np.zeros((2, 1, 30), dtype=np.uint64)
-        roomy_bits(X @ W.T, norms_of(X), 1e-30, planes, form, 0, *words)
+        rows = SureRows(X, norms_of(X), np.count_nonzero(X, axis=1))
+        sure_bits(X @ W.T, rows, 1e-30, planes, form, 0, *words)
         open_bits.append(np.bitwise_count(words[1] & ~words[0])[0, 0])
     assert open_bits == [0, 64]
 

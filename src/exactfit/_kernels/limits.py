@@ -129,7 +129,7 @@ def gather_masks(words, columns, n_bits, out):
 
 
 @compiled
-def take_turns(masked_counts, limits, places, remaining, claimed, highest):
+def claim_in_order(masked_counts, limits, places, remaining, claimed, highest):
     """Let candidates claim points one after the other (Algorithm 2, lines 6-8)."""
     # ``remaining`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
     # place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose

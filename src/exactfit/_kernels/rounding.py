@@ -59,7 +59,7 @@ def error_bound(factor, size, point_norm, plane_norm, form):
 
 
 EXACT = Format(0.0, 2.0**-1022, -1022, 2.0**1022, 53, 0.0)  # no format: nothing is rounded
-ROOMY = 1.0 + 2.0**-20  # more than a certificate's own, coarser bounds can take away from a margin
+LARGER = 1.0 + 2.0**-20  # more than a certificate's own, coarser bounds can take away from a margin
 
 
 class SurePlanes(NamedTuple):
@@ -135,57 +135,41 @@ class SureRows(NamedTuple):
 
 
 @compiled
-def sure_bits(products, rows, planes, form, start, on, maybe):
-    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some."""
-    # Nearly all are decided by norms alone; only the others cost a pass over the features (``closer_size``).
-    # Fills columns ``start``.. of the word-major arrays ``on`` and ``maybe``.
+def sure_bits(products, rows, margin, planes, form, start, on, maybe):
+    """Bits of a tile of points from the products <w, x>: on in every evaluation, and on in some.
+
+    With a margin: wherever points move by at most so much. Fills columns ``start``.. of the word-major arrays.
+    """
     n, points, norms = planes.bias.shape[0], rows.points, rows.norms
+    factors, factors64 = np.empty(n), np.empty(n)
+    for j in range(n):
+        factors[j], factors64[j] = gamma(planes.terms[j], form.unit), gamma(planes.terms[j], FLOAT64.unit)
     for i in range(points.shape[0]):
+        moved = (norms[i] + margin) * LARGER
         for first in range(0, n, 64):
             word, open_word = np.uint64(0), np.uint64(0)
             for j in range(first, min(first + 64, n)):
-                bias, column = planes.bias[j], planes.columns[j]
+                bias, column, plane = planes.bias[j], planes.columns[j], planes.norms[j]
                 value = products[i, j] + bias
-                if column >= 0:
+                size = norms[i] * plane + abs(bias)
+                if margin > 0.0:
+                    # No closer look at the features: the margin is far larger than what it could gain.
+                    here = error_bound(factors64[j], size, norms[i], plane, FLOAT64)
+                    there = error_bound(factors[j], moved * plane + abs(bias), moved, plane, form)
+                    sure = abs(value) > 4.0 * here + (there + margin * plane) * LARGER
+                elif column >= 0:
                     product = planes.cuts[j] * points[i, column]
                     sure = cut_is_sure(points[i, column], product, bias, form)
                     value = 1.0 if product > -bias else -1.0
                 else:
-                    size = norms[i] * planes.norms[j] + abs(bias)
-                    terms = min(rows.terms[i], planes.terms[j])
-                    sure = is_sure(value, size, terms, norms[i], planes.norms[j], form)
+                    # Nearly all are decided by norms alone; only the others cost a pass over the features.
+                    sure = is_sure(value, size, min(rows.terms[i], planes.terms[j]), norms[i], plane, form)
                     if not sure:
                         weights, met = line_of(planes, j, points[i])
                         size, count = closer_size(weights, met, bias)
-                        sure = is_sure(value, size, count, norms[i], planes.norms[j], form)
+                        sure = is_sure(value, size, count, norms[i], plane, form)
                 bit = np.uint64(1) << np.uint64(j - first)
                 if not sure:
-                    open_word |= bit
-                elif value > 0:
-                    word |= bit
-            on[first // 64, start + i] = word
-            maybe[first // 64, start + i] = word | open_word
-
-
-@compiled
-def roomy_bits(products, norms, margin, planes, form, start, on, maybe):
-    """As ``sure_bits``, wherever points move by at most a margin above zero: on everywhere, and on somewhere."""
-    # No closer look at the features: the margin is far larger than what it could gain.
-    n = planes.bias.shape[0]
-    factors, factors64 = np.empty(n), np.empty(n)
-    for j in range(n):
-        factors[j], factors64[j] = gamma(planes.terms[j], form.unit), gamma(planes.terms[j], FLOAT64.unit)
-    for i in range(products.shape[0]):
-        norm = (norms[i] + margin) * ROOMY
-        for first in range(0, n, 64):
-            word, open_word = np.uint64(0), np.uint64(0)
-            for j in range(first, min(first + 64, n)):
-                bias, plane = planes.bias[j], planes.norms[j]
-                value = products[i, j] + bias
-                here = error_bound(factors64[j], norms[i] * plane + abs(bias), norms[i], plane, FLOAT64)
-                there = error_bound(factors[j], norm * plane + abs(bias), norm, plane, form)
-                bit = np.uint64(1) << np.uint64(j - first)
-                if not abs(value) > 4.0 * here + (there + margin * plane) * ROOMY:
                     open_word |= bit
                 elif value > 0:
                     word |= bit

@@ -193,7 +193,7 @@ def attack(network: Network, X: Floats, codes: Codes, radii: Floats, setters: Co
 
 
 def least_move(detectors: DetectorNetwork, point: Floats, row: int) -> Floats | None:
-    """Return the least move that turns enough bits to change a detector's answer, None if too many."""
+    """Return the least move that flips enough bits to change a detector's answer, None if too many."""
     W, b = detectors.normals.astype(np.float64), detectors.biases.astype(np.float64)
     norms = np.sqrt(W.multiply(W).sum(axis=1)) if sp.issparse(W) else np.linalg.norm(W, axis=1)
     values = W @ point + b

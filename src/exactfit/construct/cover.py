@@ -13,7 +13,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.limits import cover_in_turn, take_turns
+from .._kernels.limits import claim_in_order, cover_in_turn
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL
 from ..data import Rows
@@ -111,7 +111,7 @@ def random_cover(
             places, open_sizes = np.searchsorted(open_columns, block), remaining[open_columns - start]
             own_sizes, claimed = open_sizes[places], np.empty(len(block), dtype=np.int64)
             highest_counts = np.empty(len(block), dtype=counts.dtype)
-            take_turns(counts, limits, places, open_sizes, claimed, highest_counts)  # line 7, one after the other
+            claim_in_order(counts, limits, places, open_sizes, claimed, highest_counts)  # line 7, one after the other
             remaining[open_columns - start] = open_sizes
             won = np.flatnonzero(claimed > 0)  # line 8
             cover.anchors += block[won].tolist()

@@ -25,7 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, roomy_bits, sure_bits
+from .._kernels.rounding import EXACT, FLOAT32, FLOAT64, SurePlanes, SureRows, sure_bits
 from .._kernels.rows import line_facts, norms_of
 from .._support.threads import SERIAL, Threads, single_threaded_blas
 from ..data import ChunkedPoints, copied, is_mapped
@@ -124,11 +124,8 @@ def patterns_of(
         tile = dense_rows(X, rows[start : start + step])
         with np.errstate(all="ignore"):  # what overflows is not sure
             products = np.ascontiguousarray((weights @ tile.T).T)
-        if margin:
-            roomy_bits(products, norms_above(tile), margin, block, form, start, on, maybe)
-        else:
-            points = SureRows(tile, norms_above(tile), np.count_nonzero(tile, axis=1))
-            sure_bits(products, points, block, form, start, on, maybe)
+        points = SureRows(tile, norms_above(tile), np.count_nonzero(tile, axis=1))
+        sure_bits(products, points, margin, block, form, start, on, maybe)
 
     with single_threaded_blas():
         threads.map(work, range(0, len(rows), step))

@@ -308,7 +308,7 @@ class _HighDimension(_Filter):
             self.offsets, self.doubts = (np.pad(one, padding) * self.factors for one in (shifted, doubts))
 
     def _columns(self) -> NDArray[np.int64]:
-        """Return the columns to multiply: all but those that are constant, where looking for these pays."""
+        """Return the columns to multiply: all, or all but the constant ones where these may be many."""
         every = np.arange(self.weights.shape[1])
         if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
             return every
