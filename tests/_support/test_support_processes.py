@@ -8,29 +8,15 @@ import pickle
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from helpers.processes import started
 
-from exactfit._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end, run_alone, workers
+from exactfit._support.processes import Limits, OwnProcess, Reporter, Shared, as_they_end, run_alone
 from exactfit._support.threads import memory_of
-
-ORPHAN = """
-import os, subprocess, sys, time
-from exactfit._support.processes import end_with_parent
-if sys.argv[1:]:
-    end_with_parent(int(sys.argv[1]))
-    time.sleep(600)
-else:
-    child = subprocess.Popen([sys.executable, __file__, str(os.getpid())])
-    print(child.pid, flush=True)
-    sys.stdin.readline()
-"""
 
 
 def lives(process: int) -> bool:
@@ -41,21 +27,6 @@ def lives(process: int) -> bool:
         return not (status.exists() and status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")
     except (ProcessLookupError, FileNotFoundError):
         return False
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
-def test_workers_end_with_whom_they_work_for(tmp_path: Path) -> None:
-    (tmp_path / "orphan.py").write_text(ORPHAN, encoding="utf-8")
-    command = [sys.executable, tmp_path / "orphan.py"]
-    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        time.sleep(3.0)
-        assert lives(child)
-    end = time.monotonic() + 20
-    while lives(child):
-        assert time.monotonic() < end, "the orphan lives on"
-        time.sleep(0.2)
 
 
 def tell_and_sleep(report: Reporter, folder: str) -> None:
@@ -135,54 +106,32 @@ def test_what_is_shared_comes_back_as_it_was_and_stays_so(tmp_path: Path) -> Non
         np.testing.assert_array_equal(read[name], held[name])
     assert (read["sparse"] != held["sparse"]).nnz == 0
     assert read["text"] == ["x"]
-    assert read["a"].ctypes.data % 64 == 0
     read["a"][:] = 0.0
     np.testing.assert_array_equal(shared.open()["a"], held["a"])
     assert Shared(tmp_path / "nothing", 5).open() == 5
 
 
-def scale(held: Any, task: Any) -> tuple[int, float]:
-    print("a word that is no answer")
-    if task == "die":
-        os.kill(os.getpid(), 9)
-    return os.getpid(), float(held @ np.full(len(held), task))
-
-
-def test_workers_do_one_task_after_another() -> None:
-    with ThreadPoolExecutor(2) as pool, workers(2, scale, np.arange(5.0)) as work:
-        found = list(pool.map(work, range(20)))
-    assert [value for _, value in found] == [10.0 * task for task in range(20)]
-    processes = {process for process, _ in found}
-    assert len(processes) <= 2
-    assert os.getpid() not in processes
-    assert not any(map(lives, processes))
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
-def test_a_worker_that_dies_is_a_clear_error() -> None:
-    with workers(1, scale, np.arange(5.0)) as work, pytest.raises(ChildProcessError, match="ended by SIGKILL"):
-        work("die")
-
-
-def test_workers_are_ended_when_time_is_out() -> None:
-    with (
-        workers(1, lambda held, task: time.sleep(task), None, time_limit=0.1) as work,
-        pytest.raises(TimeoutError, match=r"time limit of 0\.1 s"),
-    ):
-        work(60)
+ORPHAN = """
+import os, sys, time
+import numpy as np
+from pathlib import Path
+from exactfit._support.processes import Limits, OwnProcess, Shared
+folder = Path(sys.argv[1])
+shared = Shared(folder / "held", np.ones(2**16))
+OwnProcess(folder / "own", Limits(), lambda report, held: (report(process=os.getpid()), time.sleep(600)), shared)
+while not (folder / "own" / "report.json").exists():
+    time.sleep(0.05)
+print((folder / "own" / "report.json").read_text(), flush=True)
+os.kill(os.getpid(), 9)
+"""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not tell who is an orphan")
-def test_workers_of_a_process_that_was_killed_leave_no_file(tmp_path: Path) -> None:
-    code = (
-        "import os, numpy as np\n"
-        "from exactfit._support.processes import workers\n"
-        "with workers(1, lambda held, task: held.sum(), np.ones(2**16)) as work:\n"
-        "    work(0)\n"
-        "    os.kill(os.getpid(), 9)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False, timeout=60)
-    end = time.monotonic() + 20
-    while list(tmp_path.glob("exactfit-*/held")):
-        assert time.monotonic() < end, "its data are still there"
+def test_a_process_ends_with_its_parent_and_removes_its_files(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    command = [sys.executable, "-c", ORPHAN, str(tmp_path / "work")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    child, end = json.loads(run.stdout)["process"], time.monotonic() + 20
+    while lives(child) or list(tmp_path.iterdir()):
+        assert time.monotonic() < end, "the orphan lives on, or its data"
         time.sleep(0.2)
