@@ -85,17 +85,7 @@ def largest_norm(rows, origin):
 
 
 @compiled
-def subtract_products(weights, point, biases):
-    """biases[i] -= <weights[i], point>, the product summed in index order."""
-    for i in range(weights.shape[0]):
-        total = 0.0
-        for j in range(weights.shape[1]):
-            total += np.float64(weights[i, j]) * point[j]
-        biases[i] -= total
-
-
-@compiled
-def subtract_own_products(weights, points, biases):
+def subtract_products(weights, points, biases):
     """biases[i] -= <weights[i], points[i]>, the product summed in index order."""
     for i in range(weights.shape[0]):
         total = 0.0

@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
-from .._kernels.rows import largest_norm, subtract_own_products, subtract_products
+from .._kernels.rows import largest_norm, subtract_products
 from ..data import ChunkedPoints, Codes, Floats, Matrix, Rows, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
@@ -154,7 +154,7 @@ class GaussianSampler(HyperplaneSampler):
         weights = rng.standard_normal((WORD_BITS, self.X.shape[1])).astype(np.float32)
         biases = self.max_bias * rng.uniform(-1.0, 1.0, WORD_BITS)
         if self.center is not None:
-            subtract_products(weights, self.center, biases)
+            subtract_products(weights, np.broadcast_to(self.center, weights.shape), biases)
         return Hyperplanes(weights, biases)
 
 
@@ -208,7 +208,7 @@ def between(here: Floats, there: Floats) -> Hyperplanes:
         weights = np.ldexp(normals, -exponents[:, None]).astype(np.float32)
     biases = np.zeros(len(weights))
     # From the stored weights: so it is their hyperplane that passes through the middle, as nearly as a bias can.
-    subtract_own_products(weights, middles, biases)
+    subtract_products(weights, middles, biases)
     return _finite(Hyperplanes(weights, biases))
 
 

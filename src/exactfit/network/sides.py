@@ -26,7 +26,7 @@ from .._kernels.counting import WORD_BITS
 from .._kernels.rows import FEATURE_BLOCK, find_nonzeros, multiply_nonzeros
 from .._support.threads import SERIAL, Threads, single_threaded_blas
 from ..data.matrices import dense_rows, row_tiles
-from .bits import BitMatrix
+from .bits import BitMatrix, last_word
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -260,89 +260,73 @@ class _HighDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.n_padded = len(self.words) * WORD_BITS
-        self.tail = np.uint64(2**64 - 1) >> np.uint64(-len(self.biases) % WORD_BITS)
+        n_padded = len(self.words) * WORD_BITS
+        lows = range(0, n_padded, COLUMN_TILE)
+        self.parts = [slice(low, min(low + COLUMN_TILE, n_padded)) for low in lows]  # in full words
         # Some rows from all over the data, none if there are few.
         count = self.X.shape[0] if self.rows is None else len(self.rows)
         chosen = np.linspace(0, count - 1, REFERENCE_ROWS if count >= REFERENCE_ROWS else 0).astype(np.intp)
-        self.sample = dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
-        many_zeros = 0 < MANY_ZEROS * np.count_nonzero(self.sample) <= self.sample.size
+        sample = dense_rows(self.X, chosen if self.rows is None else self.rows[chosen])
+        many_zeros = 0 < MANY_ZEROS * np.count_nonzero(sample) <= sample.size
         self.reference = np.zeros(self.weights.shape[1])
-        if not many_zeros and len(self.sample) == REFERENCE_ROWS:
+        self.columns = np.arange(len(self.reference))
+        if not many_zeros and len(sample):
             # A point in the middle of the data, so that a common offset does not blunt the bound.
             with np.errstate(over="ignore", invalid="ignore"):
-                middle = self.sample.mean(axis=0)
+                middle = sample.mean(axis=0)
             self.reference = middle if np.isfinite(middle).all() else self.reference
-        self.columns = np.arange(len(self.reference)) if many_zeros else self._columns()
-        self.factors, self.norms = np.ones(self.n_padded), np.zeros(self.n_padded)
-        self.products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights())
-        d = len(self.columns)
-        n_blocks = -(-d // FEATURE_BLOCK)
-        self.summing = 1.01 * 3 * U64
-        self.slopes = self.norms * (1.01 * (min(d, FEATURE_BLOCK) + n_blocks + 3) * U32 + self.summing)
-        self.shift(self.biases)
+            self._leave_out_constants(sample)
+        factors, norms = np.ones(n_padded), np.zeros(n_padded)
+        self.products = (_Nonzeros if many_zeros else _Gemm)(self._scaled_weights(factors, norms))
+        d, summing = len(self.columns), 1.01 * 3 * U64
+        slopes = norms * (1.01 * (min(d, FEATURE_BLOCK) + -(-d // FEATURE_BLOCK) + 3) * U32 + summing)
+        # t = b + <w, c> in scaled units, and a bound of its error.
+        shifted, errors = self.biases.copy(), np.zeros(len(self.biases))
+        if self.reference.any():
+            kernels.shift_biases(self.weights, self.biases, self.reference, shifted, errors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            doubts, padding = errors + summing * np.abs(shifted), (0, n_padded - len(shifted))
+            offsets, doubts = (np.pad(one, padding) * factors for one in (shifted, doubts))
+        self.planes = [kernels.FilterPlanes(offsets[part], slopes[part], doubts[part]) for part in self.parts]
 
-    def _scaled_weights(self) -> Parts:
-        """Yield weights scaled to float32, as many at a time as are multiplied at a time; note factors and norms."""
+    def _scaled_weights(self, factors: Floats, norms: Floats) -> Parts:
+        """Yield weights scaled to float32, as many at a time as are multiplied at a time; fill factors and norms."""
         origin = np.zeros_like(self.reference)
-        for part in self.parts():
+        for part in self.parts:
             scaled = np.zeros((part.stop - part.start, len(self.columns)), dtype=np.float32)
             rows = self.weights[part]
             used = slice(part.start, part.start + len(rows))
-            kernels.scale_rows(rows, origin, self.columns, scaled, self.factors[used], self.norms[used])
+            kernels.scale_rows(rows, origin, self.columns, scaled, factors[used], norms[used])
             yield part.start, scaled
 
-    def parts(self) -> list[slice]:
-        """Return slices of hyperplanes, in full words, as many at a time as are multiplied at a time."""
-        lows = range(0, self.n_padded, COLUMN_TILE)
-        return [slice(low, min(low + COLUMN_TILE, self.n_padded)) for low in lows]
-
-    def shift(self, biases: Floats) -> None:
-        """Take these biases: t = b + <w, c> in scaled units, and a bound of its error."""
-        self.biases = biases
-        shifted, errors = biases.copy(), np.zeros(len(biases))
-        if self.reference.any():
-            kernels.shift_biases(self.weights, biases, self.reference, shifted, errors)
-        with np.errstate(over="ignore", invalid="ignore"):
-            doubts, padding = errors + self.summing * np.abs(shifted), (0, self.n_padded - len(biases))
-            self.offsets, self.doubts = (np.pad(one, padding) * self.factors for one in (shifted, doubts))
-
-    def _columns(self) -> NDArray[np.int64]:
-        """Return the columns to multiply: all, or all but the constant ones where these may be many."""
-        every = np.arange(self.weights.shape[1])
-        if not len(self.sample) or len(self.weights) < WIDE or sp.issparse(self.X):
-            return every
-        alike = np.flatnonzero((self.sample == self.sample[0]).all(axis=0))
+    def _leave_out_constants(self, sample: Floats) -> None:
+        """Leave out columns in which all points agree, where there may be many of them."""
+        if len(self.weights) < WIDE or sp.issparse(self.X):
+            return
+        alike = np.flatnonzero((sample == sample[0]).all(axis=0))
         for tile in row_tiles(self.X):
-            if SHARE_ALIKE * len(alike) < len(every):
-                return every
+            if SHARE_ALIKE * len(alike) < len(self.columns):
+                return
             varying = np.zeros(len(alike), dtype=bool)
-            kernels.find_varying(dense_rows(self.X, tile), self.sample[0], alike, varying)
+            kernels.find_varying(dense_rows(self.X, tile), sample[0], alike, varying)
             alike = alike[~varying]
-        alike = alike[: len(every) - 1]  # one at least is left to multiply
-        self.reference[alike] = self.sample[0, alike]
-        return np.delete(every, alike)
+        alike = alike[: len(self.columns) - 1]  # one at least is left to multiply
+        self.reference[alike] = sample[0, alike]
+        self.columns = np.delete(self.columns, alike)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         start, stop = piece
         tile = self.take(start, stop)
         scaled = np.empty((len(tile), len(self.columns)), dtype=np.float32)
-        factors, norms = np.empty(len(tile)), np.empty(len(tile))
-        kernels.scale_rows(tile, self.reference, self.columns, scaled, factors, norms)
+        rows = kernels.ScaledRows(np.empty(len(tile)), np.empty(len(tile)))
+        kernels.scale_rows(tile, self.reference, self.columns, scaled, *rows)
         points = self.products.prepare(scaled)
-        for part in self.parts():
-            self.decide(self.products.multiply(points, part), tile, factors, norms, start, part)
-
-    def decide(
-        self, products: NDArray[Any], tile: Floats, factors: Floats, norms: Floats, start: int, part: slice
-    ) -> None:
-        """Write the sides of a tile of points and some hyperplanes, from their products."""
-        open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
-        tail = self.tail if part.stop == self.n_padded else np.uint64(2**64 - 1)
-        first_word = part.start // WORD_BITS
-        rows = kernels.ScaledRows(factors, norms)
-        planes = kernels.FilterPlanes(self.offsets[part], self.slopes[part], self.doubts[part])
-        block = kernels.WordBlock(first_word, start, tail)
-        kernels.decide_products(products, rows, planes, block, self.words, open_bits)
-        if open_bits.any():
-            kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
+        for part, planes in zip(self.parts, self.planes, strict=True):
+            products = self.products.multiply(points, part)
+            open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
+            tail = last_word(len(self.biases)) if part is self.parts[-1] else last_word(WORD_BITS)
+            first_word = part.start // WORD_BITS
+            block = kernels.WordBlock(first_word, start, tail)
+            kernels.decide_products(products, rows, planes, block, self.words, open_bits)
+            if open_bits.any():
+                kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
