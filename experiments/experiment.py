@@ -72,6 +72,7 @@ PAPER = (
 )
 BEYOND = ("sample-size-beyond", "mnist-pairs-families", "fashion-mnist")  # questions that the paper leaves open
 FULL = "paper"
+LARGEST = 10**18  # number on an axis
 LONGEST_AXIS = 10**6  # values: far beyond any sweep that ends, and made in a moment
 TOP = {"title", "runs", "center", "detectors", "held_out", "data", "grid", "figure"}
 READING = ("missing", "missing_values", "drop", "categorical", "separator", "decimal", "date_parts")  # of read_table
@@ -219,7 +220,7 @@ def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
         _refuse_endless((first, last, step), where)
         if step <= 0 or last < first:
             raise ParameterError(f"{where}: a range needs step > 0 and first <= last")
-        if (last - first) / step > LONGEST_AXIS:
+        if last - first > step * LONGEST_AXIS:
             raise ParameterError(f"{where}: more than {LONGEST_AXIS:,} values: use a larger step")
         values = [first + step * k for k in range(int((last - first) / step) + 1)]
         return tuple(values if values[-1] == last else [*values, last])
@@ -232,8 +233,9 @@ def axis_values(value: Any, where: str) -> tuple[Decimal, ...]:
 
 
 def _refuse_endless(values: tuple[Decimal, ...], where: str) -> None:
-    if not all(value.is_finite() for value in values):
-        raise ParameterError(f"{where}: nan and inf have no place on a grid")
+    # Of a decimal with a million digits an integer takes minutes to make.
+    if not all(value.is_finite() and -LARGEST <= value <= LARGEST for value in values):
+        raise ParameterError(f"{where}: nan, inf and numbers above {LARGEST:g} have no place on a grid")
 
 
 def plain(value: Any) -> Any:
