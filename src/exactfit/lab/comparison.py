@@ -376,6 +376,7 @@ def compare(
         stage = facts.pop("stage", "starting")
         if end == INTERRUPTED:
             continue
+        # Whoever was ended, or ended by itself, in the middle of a stage keeps what is known from the stages before.
         if stage not in ("done", "failed"):
             built = "built, but not certified: " if "build_seconds" in facts else ""
             facts["reason"] = f"{built}{end or 'ended with exit code 0'}, while {stage}"
@@ -400,6 +401,7 @@ def prepare(X: Any, y: Any, conflicts: str, random_state: int) -> tuple[Split, i
     left, codes = np.unique(resolve_conflicts(given.X, given.codes, conflicts), return_inverse=True)
     if len(left) < 2:
         raise DataError("only one class is left after conflicts='majority': correct the labels of equal points")
+    # One generator for split and probes, whatever is compared: the same seed gives all tables the same points.
     rng = np.random.default_rng(random_state)
     kept, held_out = hold_out(codes, rng)
     points = np.ascontiguousarray(dense_rows(given.X, slice(0, given.X.shape[0])), dtype=np.float64)
@@ -425,7 +427,8 @@ def choose_probes(X: Floats, codes: Codes, random_state: np.random.Generator, co
 def contend(report: Reporter, data: Split, contender: Contender, random_state: int, time_limit: float) -> None:
     """Build, measure, prove; report after each."""
     if contender.is_known:
-        # Import and compile whatever would count as building time otherwise, on a few points of some classes.
+        # Import and compile whatever would count as building time otherwise, on a few points of some classes. The clock
+        # of the time limit starts with the first report, so none of this counts.
         found = [np.flatnonzero(data.y == code)[:FEW_POINTS] for code in np.unique(data.y)[:FEW_CLASSES]]
         few = np.sort(np.concatenate(found))
         with suppress(ExactfitError):  # too few points for some recipes; they compile when they run
@@ -443,6 +446,7 @@ def contend(report: Reporter, data: Split, contender: Contender, random_state: i
         if built.predict is not None:
             report(predict_accuracy=accuracy(built.predict, data, limit))
         report(stage="certifying", radius_upper=smallest_change(built.decide, data.probes, limit))
+        # Last, since it may take longest: a row without a proof has all the rest.
         proof = built.prove()
         report(**{**proof, "stage": "done", "reason": built.reason or proof.get("reason", "")})
     except Exception as error:
@@ -472,7 +476,7 @@ def sizes(layers: Sequence[Layer]) -> Facts:
     stored = [(_stored(layer), layer.bias) for layer in layers]
     formats = [bits_of(array) for pair in stored for array in pair]
     for index, layer in enumerate(layers):
-        if isinstance(layer.weights, Masks):
+        if isinstance(layer.weights, Masks):  # one bit each, where all others are as wide as their numbers ask for
             formats[2 * index] = 1, math.prod(layer.weights.shape)
     try:
         largest = max(float(np.abs(array).max(initial=0)) for pair in stored for array in pair)
@@ -551,6 +555,7 @@ def plot_comparison(comparison: Comparison, ax: Axes | None = None, *, size: str
     named = []
     with axes_for(ax, FIGURE_SIZE) as own:
         own.set(xscale="log", yscale="log", xlabel=SIZES[size], ylabel="robust radius: proved, and at most")
+        # A legend beside the picture in place of names in it: two dozen names would cover the markers.
         for index, row in enumerate(rows):
             x, low, high = getattr(row, size), row.robust_radius, row.radius_upper
             look: Facts = {"color": color(index), "marker": marker(index), "markersize": 7, "linestyle": ""}

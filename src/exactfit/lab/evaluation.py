@@ -167,6 +167,7 @@ class Evaluation:
 
         Beyond chance: the whole interval of the gain is above zero.
         """
+        # Only what options of the estimator give can be recommended; other classifiers stand beside it.
         ours = [one for one in self.standings if one.options is not None]
         better = [one for one in ours if one.name == GIVEN or (one.gain_low or 0.0) > 0]
         return max(better, key=lambda one: one.accuracy, default=None)
@@ -181,7 +182,8 @@ class Evaluation:
         n_settings = sum(one.options is not None for one in self.standings) - 1
         if n_settings:
             why = "no setting is better beyond chance" if best.folds > 1 else "one fold tells no setting from chance"
-        if best.gain_low and best.gain_high:  # the accuracy of what was chosen for its accuracy is too high
+        if best.gain_low and best.gain_high:
+            # The accuracy of what was chosen for its accuracy is too high; the lower end of its gain is not.
             expected = f"at least {self[GIVEN].accuracy + best.gain_low:.1%}"
             gain = f"{100 * best.gain_low:+.1f} to {100 * best.gain_high:+.1f} points"
             why = f"{gain}, corrected for choosing among {counted(n_settings, 'setting')}"
@@ -321,6 +323,7 @@ def evaluate(
         raise ParameterError("a TableModel is evaluated on a Table: exactfit.read_table makes one of a file or a frame")
     else:
         data = Labelled.of(X, y)
+    # A fold without a point of some class would say nothing about it, and one without training points cannot.
     smallest = int(np.bincount(data.codes).min())
     if smallest < n_folds:
         raise ParameterError(f"a class has {smallest} points: n_folds={n_folds} needs as many of each; give less folds")
@@ -413,6 +416,7 @@ def measure(report: Callable[..., None], held: tuple[Facts, Any, NDArray[Any], l
             try:
                 scores[name].append(fold_scores(contenders[name], points, (y[train], y[test])))
             except Exception as error:
+                # Without the model that was asked about nothing can be compared; the error is the caller's to see.
                 if name == GIVEN:
                     report(error=pickle.dumps(error).hex())
                     raise
@@ -428,6 +432,7 @@ def fold_scores(model: Any, points: tuple[Any, Any], labels: tuple[Any, Any]) ->
     from sklearn.preprocessing import label_binarize
 
     start = time.perf_counter()
+    # Parts of the data may hold contradictions, or be too hard for the width: their scores say so.
     with warnings.catch_warnings():
         for expected in (ConflictWarning, InterpolationWarning):
             warnings.simplefilter("ignore", expected)

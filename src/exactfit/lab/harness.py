@@ -47,6 +47,7 @@ def run(
     """
     found, started = dict[str, tuple[Facts, str]](), dict[OwnProcess, str]()
     with tempfile.TemporaryDirectory(prefix="exactfit-") as folder:
+        # Written once and mapped by every process, so that memory holds the data once.
         shared = Shared(Path(folder) / "held", held)
 
         def start(name: str) -> OwnProcess:
@@ -62,6 +63,7 @@ def run(
             for process, end in arriving:
                 found[started[process]] = process.facts(), end
                 progress("done", len(found), len(functions))
+        # What was interrupted reported up to then, in files that are about to go.
         return {name: (process.facts(), INTERRUPTED) for process, name in started.items()} | found
 
 
@@ -97,6 +99,7 @@ def choose_contenders(constructions: Any) -> list[Contender]:
         constructions = [*CONSTRUCTORS, *BASELINES]
     if isinstance(constructions, Mapping):
         return [_contender(one, str(name)) for name, one in constructions.items()]
+    # Rows are found by their names, so these must differ; in a mapping they do.
     several = isinstance(constructions, Iterable) and not isinstance(constructions, str)
     chosen = [_contender(one) for one in (constructions if several else [constructions])]
     names = [contender.name for contender in chosen]
@@ -223,6 +226,7 @@ def _trained_network(X: Floats, y: Codes, random_state: int, time_limit: float) 
     end = time.monotonic() + TRAINING_FRACTION * time_limit
     scaler, model = StandardScaler().fit(X), MLPClassifier(random_state=random_state)
     scaled, wrong, epochs = scaler.transform(X), len(y), 0
+    # One epoch at least, so that there is a network whatever the time limit.
     while wrong and (not epochs or time.monotonic() < end):
         model.partial_fit(scaled, y, classes=np.unique(y))
         wrong, epochs = int(np.count_nonzero(model.predict(scaled) != y)), epochs + 1
