@@ -173,6 +173,7 @@ def _download(kind: ImageKind, place: str | os.PathLike[str] | None) -> Images:
 
 
 def _as_bytes(values: Any) -> NDArray[np.uint8]:
+    # Labels may come as text. A cast wraps around in silence, so numbers are compared with what became of them.
     numbers = np.asarray(values)
     if numbers.dtype.kind not in "iuf":
         numbers = numbers.astype(np.float64)
@@ -211,6 +212,7 @@ def scale_images(images: Images, name: str, y: Codes, classes: tuple[str, ...] |
 
 def scale_to_unit(X: Floats) -> Floats:
     """Divide points by the largest norm of one of them, in place."""
+    # By a kernel that adds up in one order: the digest, and with it seeds and stores, rest on the last bit.
     origin = np.zeros(X.shape[1])
     radius = max((float(largest_norm(X[tile], origin)) for tile in row_tiles(X)), default=0.0)
     if not 0 < radius < np.inf:
@@ -226,6 +228,7 @@ def _pair(images: Images, name: str, first: int, second: int) -> Dataset:
     chosen = replace(images, pixels=images.pixels[rows], labels=images.labels[rows])
     if len(np.unique(chosen.labels)) < 2:
         raise DataError(f"{name}: there are no images of one of the two classes")
+    # Scaled within themselves, as in the paper: the largest norm is that of these two classes.
     codes = (chosen.labels != first).astype(np.int64)
     return scale_images(chosen, name, codes, classes=(str(first), str(second)))
 

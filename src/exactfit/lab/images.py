@@ -115,6 +115,7 @@ KINDS = {kind.name: kind for kind in (MNIST, FASHION, CIFAR10)}
 def read_images(kind: ImageKind, folder: Path) -> Images | None:
     """Read images from the files in a folder or in one of its direct subfolders; None if they are not there."""
     for place in [folder, *subfolders(folder)]:
+        # All files of one naming, each packed or not: half a data set is not one.
         for names in kind.layouts if kind.may_be_in(place) else ():
             found = [[path for path in (place / name, place / f"{name}.gz") if path.is_file()] for name in names]
             if all(found):
@@ -153,6 +154,7 @@ def is_published(kind: ImageKind, pixels: Bytes, labels: Bytes) -> bool:
     """Return whether these are the published images, in the published order."""
     if len(labels) != sum(kind.parts):
         return False
+    # One after the other: the first part that differs ends it.
     edges = pairwise([0, *accumulate(kind.parts)])
     parts = (part for low, high in edges for part in _as_files(kind, pixels[low:high], labels[low:high]))
     return all(hashlib.sha256(part).hexdigest() == known for part, known in zip(parts, kind.sums, strict=True))
