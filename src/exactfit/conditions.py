@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -218,40 +217,38 @@ class Conditions:
             typical = abs(planes) @ self.spreads.astype(np.float64)
             near = sayable[np.abs(planes @ point[0] + self.detectors.biases[sayable]) < NEAR * typical]
         just = near[np.argsort(-(slack / np.maximum(sizes, 1))[near], kind="stable")]
-        # A condition that holds only just may be among those that say most: it is named once.
-        seen: set[Any] = set()
-        known = len(self.on_counts) > 0
-        found = [
-            replace(one, slack=float(slack[k]), rate=float(rates[k]) if known and not one.where else None)
-            for places, count in ((most, NAMED), (just, NAMED_NEAR))
-            for k, one in islice(self._distinct(places, seen, point[0], on, row, set(near.tolist())), count)
-            if one.near or places is most
-        ]
-        return tuple(sorted(found, key=lambda one: one.near))
-
-    def _distinct(
-        self, places: Rows, seen: set[Any], point: Floats, on: NDArray[np.bool_], row: int, near: set[int]
-    ) -> Iterator[tuple[int, Condition]]:
-        """Yield conditions that can be said, one for each weighted sum and direction."""
-        for k in places.tolist():
-            part = slice(*self._planes.indptr[k : k + 2])
-            features, weights = self._planes.indices[part].tolist(), self._planes.data[part].tolist()
-            found = self._in_units(features, weights, float(self.detectors.biases[k]), point)
-            if found is None:
-                continue
-            said = self.wording.sentence(found, row)
-            key = (said and said.where, *found.features, *found.weights, found.relation[0])
-            # Several hyperplanes may say the same in other words, or in the same.
-            if said is not None and seen.isdisjoint({key, said.text}):
+        known, close, seen = len(self.on_counts) > 0, set(near.tolist()), set[Any]()
+        conditions = []
+        for places, n_named in ((most, NAMED), (just, NAMED_NEAR)):
+            n_said = 0
+            for k in places.tolist():
+                if n_said == n_named:
+                    break
+                found = self._inequality(k, point[0])
+                said = found and self.wording.sentence(found, row)
+                if not found or not said:
+                    continue
+                # Several hyperplanes may say the same, in other words or in the same; and a condition that holds only
+                # just may be among those that say most.
+                key = (said.where, *found.features, *found.weights, found.relation[0])
+                if not seen.isdisjoint({key, said.text}):
+                    continue
                 seen |= {key, said.text}
-                names, just = tuple(map(self.wording.name, found.features)), k in near and bool(said.here)
-                numbers = tuple(found.weights), found.relation, found.threshold, found.value
-                yield k, Condition(*said, names, *numbers, hyperplane=k, slack=0.0, near=just)
+                n_said += 1
+                is_near = k in close and bool(said.here)
+                if is_near or places is most:
+                    names, rate = tuple(map(self.wording.name, found.features)), float(rates[k])
+                    numbers = tuple(found.weights), found.relation, found.threshold, found.value
+                    rate_known = rate if known and not said.where else None
+                    conditions.append(Condition(*said, names, *numbers, k, float(slack[k]), rate_known, is_near))
+        return tuple(sorted(conditions, key=lambda one: one.near))
 
-    def _in_units(self, features: list[int], weights: list[float], bias: float, point: Floats) -> Inequality | None:
-        """Return the inequality at a point in short numbers that keep it true; indicators beside numbers are fixed."""
+    def _inequality(self, k: int, point: Floats) -> Inequality | None:
+        """Return the inequality of a hyperplane at a point, in short numbers that keep it true."""
         # None where the numbers leave float64: a condition in such numbers says nothing to a reader.
-        # Exactly, so that the side is the network's.
+        part, bias = slice(*self._planes.indptr[k : k + 2]), float(self.detectors.biases[k])
+        features, weights = self._planes.indices[part].tolist(), self._planes.data[part].tolist()
+        # The sum is exact, so that the side is the network's.
         terms = (Fraction(w) * Fraction(x) for w, x in zip(weights, point[features].tolist(), strict=True))
         total, (scale, mean) = sum(terms, Fraction(bias)), self.wording.units(features)
         with np.errstate(all="ignore"):
@@ -260,6 +257,7 @@ class Conditions:
             return None
         excess, own = float(total), [rounded(x, CLEAN) for x in own]
         entries = list(zip(features, in_units, own, strict=True))
+        # Indicators beside numbers are fixed: a sentence about numbers is for rows of the same categories.
         fixed = {j: x for j, _, x in entries if self.wording.is_indicator(j)}
         fixed = fixed if len(fixed) < len(entries) else {}
         entries = [entry for entry in entries if entry[0] not in fixed]
