@@ -22,11 +22,11 @@ from exactfit._support.threads import (
     SERIAL,
     Abandoned,
     Threads,
+    _memory_by_ps,
     memory_of,
     n_threads,
     single_threaded_blas,
     split,
-    told_by_ps,
 )
 
 
@@ -363,8 +363,8 @@ def test_memory_of_a_process_is_told() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no ps")
 def test_memory_is_told_where_there_are_no_files_to_read() -> None:
-    told = told_by_ps(os.getpid())
+    told = _memory_by_ps(os.getpid())
     if told is None:
         pytest.skip("there is no ps")
     assert told > 2**24
-    assert told_by_ps(2**22 + 1) is None
+    assert _memory_by_ps(2**22 + 1) is None

@@ -55,7 +55,7 @@ def test_compiling_is_told_with_how_long_it_takes(capsys: Capture, monkeypatch: 
         return nullcontext()
 
     monkeypatch.setattr(kernels, "watched", compile_three)
-    monkeypatch.setattr(output, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(output, "REPORT_SECONDS", 0.0)
     monkeypatch.setattr(output.state, "quiet", False)
     with output.telling_of_compiling():
         pass

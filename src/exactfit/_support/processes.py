@@ -178,7 +178,7 @@ class OwnProcess:
 
     @property
     def seconds(self) -> float:
-        """How much of its time limit is used."""
+        """Seconds of its time limit that are used."""
         return time.monotonic() - self._clock if self._is_warm else 0.0
 
     def facts(self) -> dict[str, Any]:

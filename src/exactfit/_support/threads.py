@@ -72,7 +72,7 @@ def _address_limits() -> Iterator[int]:
 
 
 def memory_of(process: int) -> int | None:
-    """Return bytes of main memory that a process has for itself, None where the system does not tell.
+    """Return bytes of main memory that a process has for itself, None where the system does not say.
 
     Pages of files, such as data that several processes share, are left out on Linux.
     """
@@ -80,10 +80,10 @@ def memory_of(process: int) -> int | None:
         resident, shared = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1:3]
         return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
-        return told_by_ps(process)
+        return _memory_by_ps(process)
 
 
-def told_by_ps(process: int) -> int | None:
+def _memory_by_ps(process: int) -> int | None:
     """Return the same, shared pages included, where there is no /proc, as on macOS."""
     try:
         told = subprocess.run(["ps", "-o", "rss=", "-p", str(process)], capture_output=True, text=True, check=False)

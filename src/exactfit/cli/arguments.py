@@ -52,6 +52,7 @@ def readable(path: Path | None) -> Path | None:
 def number_or(kind: type[int] | type[float], *words: str) -> Callable[[str | None], Any]:
     """Return the reader of a number, or of one of the words that may stand for it."""
 
+    # A callback of an option: errors of typer's parsers would show its words, not ours.
     def read(value: str | None) -> Any:
         try:
             return value if value is None or value in words else kind(value)
@@ -109,6 +110,7 @@ class Output:
     force: Annotated[bool, option("Replace the file if it exists.", "--force", "-f")] = False
 
     def __post_init__(self) -> None:
+        # A fit of an hour must not end at a name that is taken.
         if self.output is not None:
             refuse_existing(self.output, self.force)
 
@@ -198,16 +200,16 @@ class TableSource:
         )  # fmt: skip
 
     def flags(self) -> list[str]:
-        """As the command line has it."""
+        """Return it as the command line has it."""
         given = {one.name: getattr(self, one.name) for one in fields(self)[1:]}
         return [str(self.data), *as_flags(given, {one.name: one.default for one in fields(self)[1:]})]
 
     def read_for(self, model: TableModel, labels: bool = False) -> Table:
-        """The columns that a model takes."""
+        """Read the columns that a model takes."""
         return _with_notes(model.read(str(self.data), labels=labels, form=self.form()))
 
     def read_labelled(self, path: Path, label: str | None, form: ReadOptions, **chosen: Any) -> Table:
-        """A table with labels."""
+        """Read a table with labels."""
         from ..tables import read_table
 
         if label is None and path.suffix != ".npz":
@@ -240,7 +242,7 @@ class LabelledSource(TableSource):
     ] = "standard"
 
     def labelled(self) -> tuple[Table, NDArray[Any]]:
-        """The table and its labels, read once."""
+        """Read the table and its labels."""
         from ..tables.encoding import refuse_measure
 
         form = replace(self.form(), date_parts=tuple(self.date_part or ()))
@@ -251,7 +253,7 @@ class LabelledSource(TableSource):
         return table, table.labels
 
     def encoded(self) -> tuple[Table, Encoding, NDArray[Any], NDArray[Any]]:
-        """The table, its encoding, and the points and labels that a network is fitted to."""
+        """Read the table; return it, its encoding, and the points and labels that a network is fitted to."""
         from ..tables import Encoding
 
         table, labels = self.labelled()
@@ -260,14 +262,14 @@ class LabelledSource(TableSource):
 
 
 def _with_notes(table: Table) -> Table:
-    """The table, once it is said what was found out about its file, and how many rows were left out."""
+    """Show what was found out about a file, and how many rows were left out; return its table."""
     for note in table.notes:
         notify(f"{table.name}: {note}")
     return table
 
 
 def as_label(text: str | None, labels: NDArray[Any]) -> Any:
-    """A label as the table has it: 3 where labels are integers, "3" where they are text."""
+    """Return a label as the table has it: 3 where labels are integers, "3" where they are text."""
     if text in (None, "all") or labels.dtype.kind not in "iu":
         return text
     try:
@@ -280,6 +282,7 @@ def as_label(text: str | None, labels: NDArray[Any]) -> Any:
 class Estimator:
     """Options of ``InterpolatingClassifier`` by their names there."""
 
+    # None is an option that was not given: then the preset decides, which the help shows as the default.
     preset: Annotated[
         Literal["accurate", "paper"], option("Where options start from: measured, or as the paper has them.")
     ] = "accurate"
@@ -342,7 +345,7 @@ class Estimator:
     seed: Seed = None
 
     def classifier(self, labels: NDArray[Any]) -> InterpolatingClassifier:
-        """The estimator with these options."""
+        """Return the estimator with these options."""
         from ..estimators import InterpolatingClassifier
 
         given = {one.name: getattr(self, one.name) for one in fields(Options)}
@@ -353,7 +356,7 @@ class Estimator:
 
 
 def estimator_flags(options: Mapping[str, Any]) -> list[str]:
-    """Options of ``InterpolatingClassifier``, those that are not its defaults, as the command line has them."""
+    """Return options of ``InterpolatingClassifier`` that are not its defaults, as the command line has them."""
     from ..estimators import InterpolatingClassifier
 
     # No text stands for the target None, which is the paper's.
@@ -364,7 +367,7 @@ def estimator_flags(options: Mapping[str, Any]) -> list[str]:
 
 
 def as_flags(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> list[str]:
-    """Options with their values, those that are not defaults."""
+    """Return options with their values, those that are not defaults."""
     flags = []
     for name, value in given.items():
         flag = {"target": "target-class", "n_jobs": "jobs", "random_state": "seed"}.get(name, name.replace("_", "-"))

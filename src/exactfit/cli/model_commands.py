@@ -88,6 +88,7 @@ def fit_command(
     with telling_of_compiling():
         with speaking_of(table):
             classifier = estimator.classifier(labels).fit(X, labels)
+        # Proved once more by other code, from the finished network and the table alone.
         classifier.certificate_ = certify(
             classifier, X, labels,
             given_up=classifier.certificate_.given_up, n_jobs=estimator.n_jobs, verbose=show_progress(),
@@ -128,12 +129,14 @@ def _fit_chunked(source: LabelledSource, estimator: Estimator, scheduler: str | 
     connected = nullcontext() if scheduler is None else dask_module("distributed").Client(scheduler, timeout=30)
     with connected as client:
         labels = frame[source.label].compute().to_numpy()
-        labels = labels.astype(str) if labels.dtype == object else labels  # as tables hold them
+        # Tables hold labels of text as text, which decides what --target-class means.
+        labels = labels.astype(str) if labels.dtype == object else labels
         options = estimator.classifier(labels).get_params()
         model = DaskInterpolatingClassifier(client=client, **options).fit(points, labels)
         classifier = model.to_local()
         classifier.certificate_ = certificate = model.certify(points, labels)
         vars(classifier).pop("feature_names_in_", None)  # the encoding knows the columns
+    # All columns are numbers as they are, so that a few rows tell the encoding.
     head = read_table(frame.head(SHOWN_ROWS, npartitions=-1), label=source.label, drop=source.drop or ())
     seconds = time.perf_counter() - began
     save(TableModel.of(classifier, Encoding.learn(head, "none"), "none"), new)
@@ -176,7 +179,8 @@ def predict_command(
     rows, predictions = table.rows.tolist(), classifier.predict(points).tolist()
     claimed = [classifier.classes_[row].tolist() for row in classifier.claims(points)] if claims else []
     by_class: dict[str, list[float]] = {}
-    if scores:  # of two classes there is one column, for the second
+    if scores:
+        # Of two classes there is one column, for the second.
         found, names = classifier.decision_function(points), classifier.classes_.tolist()
         columns = found.T if found.ndim == 2 else [found]
         by_class = {str(name): column.tolist() for name, column in zip(names[-len(columns) :], columns, strict=True)}
@@ -219,6 +223,7 @@ def certify_command(
         print_json(certificate.to_dict() | {"rows_in_error": certificate.errors})
     else:
         print_certificate(certificate)
+    # Rows that were given up in fitting are errors here, and the model's own certificate leaves them out.
     own = fitted.certificate_
     if own.data_digest == certificate.data_digest and not set(own.given_up).isdisjoint(certificate.errors):
         rows = ", ".join(map(str, own.given_up[:SHOWN].tolist())) + (" ..." if len(own.given_up) > SHOWN else "")
@@ -239,7 +244,7 @@ def encode_command(
     output: Output,
     labels: Annotated[Path | None, option("Also write the labels: one to a line, as CSV.", dir_okay=False)] = None,
 ) -> None:
-    """Write the points that a model sees in a table as NPY, for a checker that shares nothing with exactfit."""
+    """Write a table as a model sees it: points as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
 
     new = output.required("the array")
@@ -273,7 +278,8 @@ def explain_command(
     table = source.read_for(fitted)
     known = None if training is None else fitted.read_training(str(training), source.form())
     if training is None and len(table) == fitted.certificate_.n_samples:
-        with suppress(ExactfitError):  # the rows may be the training rows themselves, or others, without labels say
+        # The rows may be the training rows themselves, or others as many, without labels say.
+        with suppress(ExactfitError):
             known = fitted.read_training(str(source.data), source.form())
     found = fitted.explain(_chosen_rows(table, row), known, radii=radii)
     output.write_page(lambda shape: found.to_html(image_shape=shape))
@@ -329,7 +335,7 @@ def info_command(model: ModelFile, json: Json = False) -> None:
 
 
 def _load(path: Path) -> TableModel:
-    """The model of a file."""
+    """Load the model of a file."""
     from ..persistence import load
     from ..tables import TableModel
 
@@ -342,7 +348,7 @@ def _load(path: Path) -> TableModel:
 
 
 def _chosen_rows(table: Table, rows: list[int] | None) -> Table:
-    """The rows that were asked for, or all."""
+    """Return the rows that were asked for, or all."""
     if not rows:
         return table
     missing = sorted(set(rows).difference(table.rows.tolist()))

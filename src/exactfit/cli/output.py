@@ -1,4 +1,4 @@
-"""How commands speak and end: tables for people, JSON for programs, messages unless quiet, and exit codes."""
+"""Output of commands: tables for people, JSON for programs, messages unless quiet, and exit codes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ..demo import Exhibit
     from ..tables import TableModel
 
-TOLD_EVERY = 5.0  # seconds between two messages about compiling
+REPORT_SECONDS = 5.0  # seconds between two messages about compiling
 SHOWN = 10  # labels, or categories of a column, that a line lists
 
 
 class ExitCode(IntEnum):
-    """How the program ends."""
+    """Exit codes of the program."""
 
     FINE = 0
     FAILS = 1
@@ -69,28 +69,29 @@ def telling_of_compiling() -> Iterator[None]:
     """Say meanwhile, if kernels have to be compiled, that this happens once, and how far it is."""
     from .._kernels.compile import watched
 
-    began = told = time.perf_counter()
+    began = last = time.perf_counter()
 
-    def tell_parts(done: int) -> None:
-        nonlocal began, told
+    def report(done: int) -> None:
+        nonlocal began, last
         if not done:
-            began = told = time.perf_counter()
+            began = last = time.perf_counter()
             notify("compiling, once on this machine: a minute or two (exactfit warm-up does it beforehand)")
-        elif time.perf_counter() - told >= TOLD_EVERY:
-            told = time.perf_counter()
-            notify(f"compiled {counted(done, 'part')} in {told - began:.0f} s")
+        elif time.perf_counter() - last >= REPORT_SECONDS:
+            last = time.perf_counter()
+            notify(f"compiled {counted(done, 'part')} in {last - began:.0f} s")
 
-    with watched(tell_parts):
+    with watched(report):
         yield
 
 
 def show_progress() -> bool:
-    """Whether somebody watches: at a terminal, and not asked to be quiet."""
+    """Return whether somebody watches: at a terminal, and not asked to be quiet."""
     return sys.stderr.isatty() and not state.quiet
 
 
 def json_text(plain: Any) -> str:
-    """One JSON document, as any program can read it."""
+    """Return one JSON document, as any program can read it."""
+    # NaN and infinity are Python's own words, which other readers refuse.
     return json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False, default=_plain)
 
 
@@ -99,33 +100,33 @@ def _plain(value: Any) -> Any:
 
 
 def print_json(plain: Any) -> None:
-    """The same, printed."""
+    """Print one JSON document."""
     typer.echo(json_text(plain))
 
 
 def print_pairs(pairs: Mapping[str, Any]) -> None:
-    """Names and values, aligned, below a headline."""
+    """Print names and values, aligned, below a headline."""
     width = max(13, *map(len, pairs))  # as wide as a certificate's lines, which follow
     for name, value in pairs.items():
         echo(f"  {name:<{width}}  {value}")
 
 
 def print_exhibit(shown: Exhibit, more: Mapping[str, Any] | None = None) -> None:
-    """Headline, sizes and certificate of a network."""
+    """Print headline, sizes and certificate of a network."""
     echo(shown.headline(), "bold")
     print_pairs({**shown.sizes(), **(more or {})})
     print_certificate(shown.certificate)
 
 
 def print_certificate(certificate: Certificate) -> None:
-    """A certificate, green or red where there are colours."""
+    """Print a certificate, green or red where there are colours."""
     first, *rest = str(certificate).splitlines()
     echo(first, "green" if certificate.holds else "bold red")
     echo("\n".join(rest))
 
 
 def print_model(name: str, model: TableModel) -> None:
-    """What a model is made of."""
+    """Print columns, sizes and certificate of a model."""
     from ..network.detector_network import DetectorNetwork
 
     classifier = model.classifier_
@@ -162,5 +163,5 @@ def _shortened(names: Iterable[str]) -> str:
 
 
 def print_rows(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A table in aligned columns, never cut; a terminal that is too narrow wraps its lines."""
+    """Print a table in aligned columns, never cut; a terminal that is too narrow wraps its lines."""
     echo("\n".join(text_table([list(header), *(list(map(str, row)) for row in rows)])))

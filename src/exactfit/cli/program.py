@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     state.debug = state.quiet = False
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _tell_warning
+            warnings.showwarning = _show_warning
             warnings.simplefilter("always", ExactfitWarning)
             return _run(given)
     except Exception as error:
@@ -149,20 +149,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
 
 
-def _tell_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """A warning in one line, without the code that gave it."""
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Show a warning in one line, without the code that gave it."""
     notify(f"exactfit: {' '.join(str(message).split())}", "yellow")
 
 
 def _run(given: list[str]) -> int:
-    """The exit code of a command that raises no error of its own."""
+    """Run a command; return its exit code, also where it was interrupted or its reader stopped."""
     program = _program()
     try:
         code = program.main(args=given, prog_name="exactfit", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         code = ExitCode.INTERRUPTED
-    except SystemExit as end:  # shell completion ends so; so do typer and rich when a pipe closes, with code 1
+    except SystemExit as end:
+        # Shell completion ends so; so do typer and rich when a pipe closes, with code 1.
         code = end.code if end.code in (None, ExitCode.FINE) else _pipe_closed()
     except BrokenPipeError:
         code = _pipe_closed()
@@ -172,7 +173,7 @@ def _run(given: list[str]) -> int:
 
 
 def _program() -> Any:
-    """The program and its commands, in whose help a flag has no value."""
+    """Return the program and its commands, in whose help a flag has no value."""
     program: Any = typer.main.get_command(app)
     commands = [program]
     for command in commands:
@@ -184,12 +185,13 @@ def _program() -> Any:
 
 
 def _pipe_closed() -> ExitCode:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the last flush has to go somewhere
+    # The last flush, when Python ends, has to go somewhere.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.PIPE_CLOSED
 
 
 def _explain(error: Exception) -> tuple[int, str]:
-    """Exit code and message of an error."""
+    """Return exit code and message of an error."""
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         hint = f" (try '{context.command_path} --help')" if context else ""

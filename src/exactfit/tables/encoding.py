@@ -99,6 +99,7 @@ class Encoding:
                 fills == "indicator" and bool(column.empty.any()),
             )  # fmt: skip
             fields.append(own)
+            # From exact sums, so that no order of rows and no machine changes a point.
             moments = [(0.0, 1.0)] * len(own.features)
             if scaling == "standard" and own.categories is None:
                 moments[: len(own.parts) + 1] = map(column_moments, _numbers(own, column))
@@ -123,7 +124,8 @@ class Encoding:
     def choose(self, names: Sequence[str], header: bool, labels: bool) -> Choice:
         """Choose columns of a file: by name where both sides have names, by position otherwise."""
         by_name = header and self.header
-        aside = not header and names[-1] == LABELS  # labels of an NPZ file, which are no column
+        # Labels of an NPZ file are the last name, and no column.
+        aside = not header and names[-1] == LABELS
         count = len(names) - aside
         if by_name:
             positions = {name: position for position, name in enumerate(names)}

@@ -87,7 +87,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.classifier, self.scale, self.missing = classifier, scale, missing
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn what to expect of this estimator."""
+        """Return what scikit-learn may expect of this estimator."""
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
@@ -119,6 +119,7 @@ class TableModel(FactsBelow, ClassifierMixin, BaseEstimator):  # type: ignore[mi
         table = X if isinstance(X, Table) else read_table(X, label=label, missing=self.missing)
         refuse_measure(table)
         labels = _labels(table, y, "name their column with label=..., or pass them as y")
+        # All is made before anything is kept: a table that is refused leaves the model as it was.
         encoding = Encoding.learn(table, self.scale)
         classifier = clone(self.classifier or InterpolatingClassifier())
         with speaking_of(table):

@@ -136,7 +136,8 @@ def read_table(
     >>> table.labels.tolist()
     ['apple', 'banana']
     """
-    missing_words(missing_values)  # refuses a single text, of which a tuple would make letters
+    # Refuses a single text, of which a tuple would make letters.
+    missing_words(missing_values)
 
     def choose(names: Sequence[str], has_header: bool) -> Choice:
         own = LABELS if label is None and not has_header and LABELS in names else label  # of an NPZ file
@@ -273,7 +274,8 @@ def _read_array(X: NDArray[Any], name: str, choose: Choose, form: CellFormat, y:
     import pandas as pd
 
     columns = [str(k) for k in range(X.shape[1])]
-    frame = pd.DataFrame(X.astype(np.uint8) if X.dtype.kind == "b" else X, columns=columns)  # booleans are 0 and 1
+    # Booleans are 0 and 1 in a matrix, and categories in a frame, where a column has a kind of its own.
+    frame = pd.DataFrame(X.astype(np.uint8) if X.dtype.kind == "b" else X, columns=columns)
     return _read_frame(frame, name, choose, form, None if y is None else pd.Series(y, name=LABELS), has_names=False)
 
 
@@ -302,6 +304,7 @@ def _read_frame(frame: Any, name: str, choose: Choose, form: CellFormat, y: Any 
 
 def typed_labels(y: NDArray[Any], name: str) -> NDArray[Any]:
     """Return labels as integers or text."""
+    # pandas has integers with gaps among them as fractions.
     if y.dtype.kind == "f":
         fractions = y[~(np.isfinite(y) & (y == np.rint(y)) & (np.abs(y) < EXACT_INTEGERS))]
         if len(fractions):
@@ -414,7 +417,8 @@ def read_text(file: BinaryIO, name: str, form: ReadOptions, choose: Choose) -> R
     file.seek(start)
     sample = file.read(SAMPLE_BYTES)
     file.seek(start)
-    if b"\r" in sample and b"\n" not in sample:  # lines as on old Macs
+    # Lines as on old Macs, which reading line by line would take for one.
+    if b"\r" in sample and b"\n" not in sample:
         file = io.BytesIO(file.read().replace(b"\r", b"\n"))
     separator, decimal, notes = detect(sample, form)
     text = _TextTable(file, name, form.header, separator, CellFormat(decimal, missing_words(form.missing_values)))
