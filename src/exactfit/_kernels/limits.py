@@ -9,7 +9,6 @@ from .counting import COLUMN_TILE, STRIDE, count_words, sum_masked
 
 COLUMN_BITS = 32  # low bits of a key, for the witness's column; the count stands above them
 FEW = 32  # once at most one column in so many is left, counting only those beats counting whole vectors
-ONE = np.uint64(1)
 MOST = 2**63 - 1  # above every count: no limit yet
 
 
@@ -82,39 +81,21 @@ def count_below(bound, words, first, start, stop, mask, counts):
 
 
 @compiled
-def lowest_mutual_counts(words, start, stop, rows, place, widths, sizes, keys):
+def lowest_mutual_counts(words, start, stop, rows, place, sizes, keys):
     """Hold rows against the columns start..stop, each under the mask of the other."""
-    # ``rows[r]`` is column ``place + r``. ``widths`` are ascending numbers of bits; ``sizes[k, c]`` is
-    # how many of the first widths[k] bits of column c are on, and ``keys[k, c]`` goes down to 2^32
-    # times the smallest count of these bits under the mask of column c, plus the first column to attain it.
-    counts, with_tail = np.zeros(COLUMN_TILE, np.int64), np.zeros(COLUMN_TILE, np.int64)
+    # ``rows[r]`` is column ``place + r``, ``sizes[c]`` the number of bits that column c has on. ``keys[c]`` goes down
+    # to 2^32 times the smallest count under the mask of column c, plus the first column to attain it.
+    counts = np.zeros(COLUMN_TILE, np.int64)
     for low in range(start, stop, COLUMN_TILE):
         high = min(low + COLUMN_TILE, stop)
+        their_sizes, theirs = sizes[low:high], keys[low:high]
         for r in range(rows.shape[0]):
-            row, done = rows[r], 0
-            counts[:] = 0
-            for k in range(widths.shape[0]):
-                whole, tail = widths[k] // 64, np.uint64(widths[k] % 64)
-                count_words(words, done, whole, low, high, row, counts)
-                done = whole
-                if tail:
-                    last, mask = words[whole, low:high], row[whole] & ((ONE << tail) - ONE)
-                    for c in range(high - low):
-                        with_tail[c] = counts[c] + popcount(last[c] & mask)
-                    keep_lowest(with_tail, low, high, place + r, sizes[k], keys[k])
-                else:
-                    keep_lowest(counts, low, high, place + r, sizes[k], keys[k])
-
-
-@compiled
-def keep_lowest(common, low, high, place, sizes, keys):
-    """Lower keys by what the column ``place`` has in common with the columns low..high."""
-    own, best = sizes[place], keys[place]
-    their_sizes, theirs = sizes[low:high], keys[low:high]
-    for c in range(high - low):
-        best = min(best, ((their_sizes[c] - common[c]) << COLUMN_BITS) + low + c)
-        theirs[c] = min(theirs[c], ((own - common[c]) << COLUMN_BITS) + place)
-    keys[place] = best
+            count_words(words, 0, words.shape[0], low, high, rows[r], counts)
+            own, best = sizes[place + r], keys[place + r]
+            for c in range(high - low):
+                best = min(best, ((their_sizes[c] - counts[c]) << COLUMN_BITS) + low + c)
+                theirs[c] = min(theirs[c], ((own - counts[c]) << COLUMN_BITS) + place + r)
+            keys[place + r] = best
 
 
 @compiled

@@ -201,7 +201,7 @@ def _fraction_examined(counts: Counts, classes: Pieces, orders: Sequence[Columns
 def mutual_limits(counts: Counts, classes: Pieces, progress: Progress) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return Algorithm 2, line 5, for every column: its limit and the first column that attains it, or -1 and -1."""
     words, n_columns = counts.patterns.words, classes[-1][1]
-    widths, sizes = np.array([counts.patterns.n_bits]), np.bitwise_count(words).sum(axis=0, dtype=np.int64)[None]
+    sizes = np.bitwise_count(words).sum(axis=0, dtype=np.int64)
     steps = Steps(progress, "limits", classes[-1][0])
     size = max(1, min(BLOCK_WORDS // max(counts.cost(classes), 1), LARGEST_BLOCK))
     found = [np.full_like(sizes, UNKNOWN)]
@@ -214,12 +214,12 @@ def mutual_limits(counts: Counts, classes: Pieces, progress: Progress) -> tuple[
             found.append(own.keys)
         start, stop, end = block
         rows = np.ascontiguousarray(words[:, start:stop].T)
-        lowest_mutual_counts(words, end, n_columns, rows, start, widths, sizes, own.keys)
+        lowest_mutual_counts(words, end, n_columns, rows, start, sizes, own.keys)
         steps.add(stop - start)
 
     # Columns of all classes but the last, cut into short pieces, are held against all classes after their own.
     blocks = [(low, min(low + size, stop), stop) for start, stop in classes[:-1] for low in range(start, stop, size)]
     counts.threads.map(work, blocks)
-    keys = np.minimum.reduce(found)[0]
+    keys = np.minimum.reduce(found)
     known = keys < UNKNOWN
     return np.where(known, keys >> COLUMN_BITS, -1), np.where(known, keys & (2**COLUMN_BITS - 1), -1)
