@@ -45,8 +45,7 @@ def test_squares_err_by_a_share_of_themselves(seed, d, kind):
 def test_reach_is_never_below_a_square_of_equal_distance():
     share, true_share = share_of(4), Fraction(4 + 2, 2**53)  # what `direct` can err by in four dimensions
     for value in (1e-12, 0.3, 4.0):
-        assert Fraction(kernels.reach(value, share, 0.0)) >= Fraction(value) * (1 + true_share) / (1 - true_share)
-        assert kernels.reach(value, share, 1e-9) >= (np.sqrt(value) + 2e-9) ** 2
+        assert Fraction(kernels.reach(value, share)) >= Fraction(value) * (1 + true_share) / (1 - true_share)
 
 
 def block_of(rng, n, m, d, kind, triangle):
@@ -74,7 +73,7 @@ def test_scan_finds_every_pair_that_may_be_closest(shared, triangle, seed, kind,
         bounds[1] = bounds[0]
     sides = [kernels.BlockSide(*of_side) for of_side in zip(points, lows, norms, classes, bounds, strict=True)]
     room = kernels.Found(np.empty(n * m, np.int32), np.empty(n * m, np.int32), np.empty(n * m))
-    count = kernels.scan(products, *sides, shared, triangle, kernels.Errors(share_of(d), 0.0), room)
+    count = kernels.scan(products, *sides, shared, triangle, share_of(d), room)
     found = set(zip(room.left[:count].tolist(), room.right[:count].tolist(), strict=True))
     squares = {
         (i, j): square(points[0][i], points[1][j])
@@ -99,7 +98,7 @@ def test_scan_rules_out_what_the_bounds_exclude():
     X = np.array([[0.0], [0.25], [1.0]])
     side = kernels.BlockSide(X, (X * X)[:, 0], np.zeros(3), np.arange(3), np.array([0.07]))
     room = kernels.Found(np.empty(9, np.int32), np.empty(9, np.int32), np.empty(9))
-    assert kernels.scan((X @ X.T)[None], side, side, True, True, kernels.Errors(share_of(1), 0.0), room) == 1
+    assert kernels.scan((X @ X.T)[None], side, side, True, True, share_of(1), room) == 1
     assert (room.left[0], room.right[0], room.squares[0]) == (0, 1, 0.0625)
 
 
@@ -157,19 +156,6 @@ def test_distances_are_compared_exactly(seed, kind, d):
     kernels.first_closest(a, b, starts, winners)
     for low, high, winner in zip(starts, starts[1:], winners, strict=False):
         assert winner == min(range(low, high), key=lambda k: (square(a[k], b[k]), k))
-
-
-@given(seeds, kinds, st.integers(1, 5))
-def test_dots_that_are_called_clean_are_exact(seed, kind, d):
-    rng = np.random.default_rng(seed)
-    X, Y = points_of(rng, 6, d, kind), points_of(rng, 6, d, kind)
-    dots, clean = np.empty((6, 3)), np.empty(6, dtype=bool)
-    kernels.clean_dots(X, Y, dots, clean)
-    for k, (x, y) in enumerate(zip(X.tolist(), Y.tolist(), strict=True)):
-        for found, (p, q) in zip(dots[k].tolist(), ((x, y), (x, x), (y, y)), strict=True):
-            exact = sum(Fraction(a) * Fraction(b) for a, b in zip(p, q, strict=True))
-            assert not clean[k] or Fraction(found) == exact
-    assert clean.all() or kind != "grid"
 
 
 @given(seeds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -405,6 +406,12 @@ def signed_cosine(x, y):
     dot = sum(p * q for p, q in zip(a, b, strict=True))
     norms = sum(p * p for p in a) * sum(q * q for q in b)
     return dot * abs(dot) / norms if norms else None
+
+
+def angle(x, y):
+    """Angle of two points, from their exact cosine."""
+    cosine = signed_cosine(x, y)
+    return math.atan2(math.sqrt(1 - abs(cosine)), math.copysign(math.sqrt(abs(cosine)), cosine))
 
 
 def pairs(n, y):

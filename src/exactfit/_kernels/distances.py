@@ -7,7 +7,6 @@ all of one sign, give at most (d + 2) 2^-53 of it, plus what underflows, far bel
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -33,13 +32,6 @@ class BlockSide(NamedTuple):
     norms: Floats
     classes: NDArray[np.int64]
     bounds: Floats
-
-
-class Errors(NamedTuple):
-    """Errors of computed distances: relative to their squares, and absolute (where points are rounded)."""
-
-    share: float
-    slack: float
 
 
 class Found(NamedTuple):
@@ -86,17 +78,13 @@ def direct(x, y):
 
 
 @compiled
-def reach(value, share, slack):
+def reach(value, share):
     """Return the largest other computed square whose pair may be as close as this one."""
-    # ``slack`` is how far a computed distance may be off for other reasons than ``direct``.
-    if slack == 0.0:
-        return value * (1.0 + 2.0 * share) + TINY
-    root = math.sqrt(value * (1.0 + 2.0 * share)) + 2.0 * slack
-    return root * root * (1.0 + 1e-15) + TINY
+    return value * (1.0 + 2.0 * share) + TINY
 
 
 @compiled
-def scan(products, left, right, shared, triangle, errors, found):
+def scan(products, left, right, shared, triangle, share, found):
     """Pairs of different classes in a block that may be as close as the bounds ask; returns how many are found."""
     # The products of centred points give a lower bound of every square,
     # ``left.lows[i] + right.lows[j] - left.norms[i] * right.norms[j] - 2 <i, j>`` (what it may err by is in the lows
@@ -131,11 +119,11 @@ def scan(products, left, right, shared, triangle, errors, found):
                 if left.classes[i] == right.classes[j] or (lows[c] > bounds[a] and lows[c] > others[b]):
                     continue
                 square = direct(left.points[i], right.points[j])
-                low = square * (1.0 - errors.share) - TINY
+                low = square * (1.0 - share) - TINY
                 if low <= bounds[a] or low <= others[b]:
                     found.left[count], found.right[count], found.squares[count] = i, j, square
                     count += 1
-                    high = reach(square, errors.share, errors.slack)
+                    high = reach(square, share)
                     bounds[a], others[b] = min(bounds[a], high), min(others[b], high)
     return count
 
@@ -145,7 +133,7 @@ def record(points, squares, bounds, share, kept):
     """Improve every point's bound by its pairs; ``kept`` flags pairs that may still matter."""
     for k in range(points.shape[0]):
         kept[k] = squares[k] * (1.0 - share) - TINY <= bounds[points[k]]
-        bounds[points[k]] = min(bounds[points[k]], reach(squares[k], share, 0.0))
+        bounds[points[k]] = min(bounds[points[k]], reach(squares[k], share))
 
 
 @compiled
@@ -252,27 +240,6 @@ def compare_pairs(a, b, c, d, signs):
     limbs = np.zeros(LIMBS, np.int64)
     for k in range(signs.shape[0]):
         signs[k] = compare_distances(a[k], b[k], c[k], d[k], limbs)
-
-
-@compiled
-def clean_dot(x, y):
-    """<x, y>, and whether no operation on the way was rounded."""
-    total = 0.0
-    for j in range(x.shape[0]):
-        total, clean = _add_clean(total, x[j], y[j])
-        if not clean:
-            return total, False
-    return total, True
-
-
-@compiled
-def clean_dots(left, right, dots, clean):
-    """<x, y>, <x, x> and <y, y> for every pair, and whether all three are exact."""
-    for k in range(left.shape[0]):
-        dots[k, 0], first = clean_dot(left[k], right[k])
-        dots[k, 1], second = clean_dot(left[k], left[k])
-        dots[k, 2], third = clean_dot(right[k], right[k])
-        clean[k] = first and second and third
 
 
 @compiled

@@ -129,16 +129,16 @@ class ClearBalls(Balls):
     # are right if those at distance r are. So it is enough that claimed points are within r^2 - 4 m and t is 2 m away
     # from both, which leaves a second m for the roundings of r^2 itself and of the distances compared with it.
 
-    def __init__(self, cloud: PointSet, squares: Floats, threads: Threads) -> None:
+    def __init__(self, point_set: PointSet, squares: Floats, threads: Threads) -> None:
         with np.errstate(under="ignore"):
-            tiles = map(cloud.take, cloud.tiles(TILE_ROWS))
+            tiles = map(point_set.take, point_set.tiles(TILE_ROWS))
             norms = np.concatenate([(tile * tile).sum(axis=1) for tile in tiles])
-        vanishing = 8.0 * (cloud.dimension + 4) * 5e-324
+        vanishing = 8.0 * (point_set.dimension + 4) * 5e-324
         with np.errstate(over="ignore", under="ignore"):
-            lost = float(np.ldexp(vanishing, -2 * cloud.exponent)) if cloud.exponent > -500 else np.inf
-            margins = 10.1 * (cloud.dimension + 8) * U64 * (norms + squares) + lost
+            lost = float(np.ldexp(vanishing, -2 * point_set.exponent)) if point_set.exponent > -500 else np.inf
+            margins = 10.1 * (point_set.dimension + 8) * U64 * (norms + squares) + lost
         self.reach = squares
-        super().__init__(cloud, squares - 4 * margins, threads)
+        super().__init__(point_set, squares - 4 * margins, threads)
 
     def stored_squares(self, cover: Cover, target: tuple[int, int]) -> Floats:
         """Squared radii halfway between the farthest claimed point of the class and the nearest of another."""
@@ -150,9 +150,11 @@ class ClearBalls(Balls):
                 # Summed in one fixed order, unlike the products that decided which points are inside.
                 claimed = target[0] + np.flatnonzero(row)
                 squares = np.empty(len(claimed))
-                pair_squares(self.cloud.take(np.repeat(anchor, len(claimed))), self.cloud.take(claimed), squares)
+                pair_squares(
+                    self.point_set.take(np.repeat(anchor, len(claimed))), self.point_set.take(claimed), squares
+                )
                 farthest.append(float(squares.max()))
-        return np.asarray(np.ldexp((np.array(farthest) + self.reach[anchors]) / 2, 2 * self.cloud.exponent))
+        return np.asarray(np.ldexp((np.array(farthest) + self.reach[anchors]) / 2, 2 * self.point_set.exponent))
 
 
 @dataclass(frozen=True)

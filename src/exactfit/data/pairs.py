@@ -6,7 +6,6 @@ exact arithmetic decides among these, so the answers do not depend on BLAS, tile
 
 from __future__ import annotations
 
-import math
 import threading
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,7 @@ from ..exceptions import DataError
 from .equal import conflict_pairs, conflicts, distinct_rows
 from .labelled import Codes
 from .matrices import ChunkedPoints, Matrix, Rows, dense_rows
-from .point_set import CROWDED, DOUBLE_DIMENSION, Floats, ParallelPoints, PointSet, closest_of_groups, exact_distance
+from .point_set import CROWDED, DOUBLE_DIMENSION, Floats, PointSet, closest_of_groups, exact_distance
 
 LEFT_TILE, RIGHT_TILE = 2048, 1024
 BLOCKS_A_PIECE = 16  # blocks of pairs that one thread works through with the left side made ready once
@@ -72,10 +71,9 @@ class _Candidates:
         if not len(pairs.squares):
             return
         point_set, smallest = self.point_set, float(pairs.squares.min())
-        refuse_parallel(point_set, math.sqrt(smallest))
         with self.lock:
             if self.shared:
-                self.bounds[0] = min(self.bounds[0], kernels.reach(smallest, point_set.share, point_set.slack))
+                self.bounds[0] = min(self.bounds[0], kernels.reach(smallest, point_set.share))
                 self.added.append(pairs.take(self._may_win(pairs)))
             else:
                 for each in (pairs, Pairs(pairs.right, pairs.left, pairs.squares)):
@@ -100,18 +98,9 @@ class _Candidates:
             left, right = np.minimum(left, right), np.maximum(left, right)
         order = np.lexsort((right, left))
         left, right = left[order], right[order]
-        if self.shared:
-            winners = np.array([self.point_set.winner(left, right)])
-        else:
-            winners = closest_of_groups(self.point_set.X, left, left, right)
+        winners = closest_of_groups(self.point_set.X, np.zeros_like(left) if self.shared else left, left, right)
         self.added, self.pairs = [], pairs.take(order[winners])
         return self.pairs
-
-
-def refuse_parallel(point_set: PointSet, distance: float) -> None:
-    """Raise :class:`ParallelPoints` if a distance may be that of parallel points, of which there may be many."""
-    if point_set.may_be_parallel and distance <= 4 * point_set.slack:
-        raise ParallelPoints
 
 
 def _by_blocks(point_set: PointSet, codes: Codes, found: _Candidates, work: Executor) -> None:
@@ -146,7 +135,7 @@ def _by_blocks(point_set: PointSet, codes: Codes, found: _Candidates, work: Exec
                 kernels.BlockSide(other.points, other.lows, other.norms * slope, codes[to], others),
                 found.shared,
                 to == at,
-                kernels.Errors(point_set.share, point_set.slack),
+                point_set.share,
                 room,
             )
             if is_single and count > CROWDED * size:
@@ -190,9 +179,8 @@ def _by_trees(point_set: PointSet, codes: Codes, found: _Candidates, work: Execu
                 itself[~itself.any(axis=1), -1] = True
                 distances, places = distances[~itself].reshape(-1, 2), places[~itself].reshape(-1, 2)
             smallest = min(smallest, float(distances[:, 0].min()))
-            refuse_parallel(point_set, smallest)
             limits = np.full(len(part), smallest) if found.shared else distances[:, 0]
-            radii = (limits + 2 * point_set.slack) * (1.0 + TREE_MARGIN) + 1e-140
+            radii = limits * (1.0 + TREE_MARGIN) + 1e-140
             near = distances[:, 0] <= radii
             # Where a second point is within the margin, all that are have to be listed.
             several = near & (distances[:, 1] <= radii * (1.0 + TREE_MARGIN))
@@ -224,18 +212,12 @@ def closest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[
     if equal:
         return 0.0, min(conflict_pairs(equal, codes))
     firsts, _ = distinct_rows(X, codes)
-    rows = closest_rows(PointSet(X, firsts), codes, work)
+    pair = _search(PointSet(X, firsts), codes[firsts], True, work)
+    a, b = int(firsts[pair.left[0]]), int(firsts[pair.right[0]])
     try:
-        return exact_distance(*dense_rows(X, np.array(rows))), rows
+        return exact_distance(*dense_rows(X, np.array([a, b]))), (min(a, b), max(a, b))
     except OverflowError as error:
         raise DataError("the data are too large: a distance overflows float64. Scale them down.") from error
-
-
-def closest_rows(point_set: PointSet, codes: Codes, work: Executor) -> tuple[int, int]:
-    """Return the closest pair of different classes, the lower row first."""
-    pair = _search(point_set, codes[point_set.rows], True, work)
-    a, b = int(point_set.rows[pair.left[0]]), int(point_set.rows[pair.right[0]])
-    return min(a, b), max(a, b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +242,8 @@ class Nearest:
     def closest(self) -> tuple[float, tuple[int, int]]:
         """Return distance and rows of the closest pair of all: the lowest of the rows that may attain it, exactly."""
         near = np.flatnonzero(self.squares <= self.squares.min() * (1.0 + 4.0 * self.point_set.share) + TINY)
-        a = int(near[self.point_set.winner(near, self.rows[near])])
+        one_group = np.zeros(len(near), dtype=np.int64)
+        a = int(near[closest_of_groups(self.point_set.X, one_group, near, self.rows[near])[0]])
         b = int(self.rows[a])
         return exact_distance(*dense_rows(self.point_set.X, np.array([a, b]))), (min(a, b), max(a, b))
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kernels.distances import clean_dots, first_closest
+from .._kernels.distances import first_closest
 from .._kernels.rows import FEATURE_BLOCK
 from .matrices import Matrix, Rows, dense_rows, row_tiles
 
@@ -51,12 +51,9 @@ class Side:
 class PointSet:
     """Points of a matrix, in the scale in which they are compared."""
 
-    slack = 0.0  # by which a distance between points in scale may be off, beside the roundings of its square
-    may_be_parallel = False
-
     def __init__(self, X: Matrix, rows: Rows) -> None:
         self.X, self.rows = X, rows
-        self.exponent = self._largest_exponent()
+        self.exponent = int(np.frexp(max(float(np.abs(dense_rows(X, tile)).max()) for tile in row_tiles(X)))[1])
         self.dimension = int(X.shape[1])
         self.share = 1.01 * (self.dimension + 8) * U64
         self.share_filter = 2.02 * (self.dimension + 24) * U64
@@ -65,10 +62,6 @@ class PointSet:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def _largest_exponent(self) -> int:
-        largest = max(float(np.abs(dense_rows(self.X, tile)).max()) for tile in row_tiles(self.X))
-        return int(np.frexp(largest)[1])
 
     def original(self, places: Rows) -> Floats:
         """Return points as given."""
@@ -113,60 +106,6 @@ class PointSet:
         """Return computed squares in scale as distances between the points as given."""
         return np.asarray(np.ldexp(np.sqrt(squares), self.exponent), dtype=np.float64)
 
-    def winner(self, left: Rows, right: Rows) -> int:
-        """Return the place of the first pair of rows that is exactly the closest."""
-        return int(closest_of_groups(self.X, np.zeros(len(left), dtype=np.int64), left, right)[0])
-
-
-class ParallelPoints(Exception):  # noqa: N818  (a finding, not an error)
-    """Some pair of points may be parallel, and then there may be very many."""
-
-
-class Rays(PointSet):
-    """Directions of points other than zero; distances are chords of the unit sphere.
-
-    A direction is the point, scaled by a power of two of its own, over its computed norm. That
-    norm is off by at most (d + 4) u of itself and each quotient by another u, so the direction
-    lies within (d + 6) u of the true one, and a chord is off by at most twice that.
-    """
-
-    def __init__(self, X: Matrix, rows: Rows, *, may_be_parallel: bool) -> None:
-        super().__init__(X, rows)
-        self.slack = 2.1 * (self.dimension + 8) * U64
-        self.may_be_parallel = may_be_parallel
-
-    def _largest_exponent(self) -> int:
-        return 0
-
-    def take(self, places: Rows) -> Floats:
-        """Return directions."""
-        points = self.original(places)
-        with np.errstate(under="ignore"):
-            points = np.ldexp(points, -np.frexp(np.abs(points).max(axis=1))[1][:, None])
-            return np.asarray(points / np.sqrt((points * points).sum(axis=1))[:, None], dtype=np.float64)
-
-    def winner(self, left: Rows, right: Rows) -> int:
-        """Return the place of the first pair of rows whose angle is exactly the smallest."""
-        kinds, clean = np.empty((len(left), 3)), np.empty(len(left), dtype=bool)
-        step = max(1, PAIRS_AT_ONCE // self.dimension)
-        for low in range(0, len(left), step):
-            part = slice(low, low + step)
-            clean_dots(dense_rows(self.X, left[part]), dense_rows(self.X, right[part]), kinds[part], clean[part])
-        # Pairs with equal products and norms, all free of rounding, have equal angles: of points with few distinct
-        # numbers there are millions of such pairs, and only the first of each kind is compared in exact arithmetic.
-        kinds[:, 1:].sort(axis=1)
-        plain = np.flatnonzero(clean)
-        firsts = plain[np.unique(kinds[plain], axis=0, return_index=True)[1]]
-        kept = np.sort(np.append(firsts, np.flatnonzero(~clean))).tolist()
-        cosines = [self._signed_cosine(int(left[k]), int(right[k])) for k in kept]
-        return int(kept[cosines.index(max(cosines))])
-
-    def _signed_cosine(self, i: int, j: int) -> Fraction:
-        """Return the square of the cosine, with the cosine's sign."""
-        a, b = map(integers, dense_rows(self.X, np.array([i, j])))
-        dot = _dot(a, b)
-        return Fraction(dot * abs(dot), _dot(a, a) * _dot(b, b))
-
 
 def closest_of_groups(X: Matrix, groups: Rows, left: Rows, right: Rows) -> Rows:
     """Return places of the first exactly closest pair of rows (left, right) in every run of one group."""
@@ -180,17 +119,6 @@ def closest_of_groups(X: Matrix, groups: Rows, left: Rows, right: Rows) -> Rows:
         first_closest(dense_rows(X, left[places]), dense_rows(X, right[places]), starts, found)
         winners = np.concatenate([winners[:-1], places[found]])
     return winners
-
-
-def integers(x: Floats) -> list[int]:
-    """Return a point as integers, all numbers times one power of two."""
-    ratios = [value.as_integer_ratio() for value in x.tolist()]
-    bits = max(bottom.bit_length() for _, bottom in ratios)
-    return [top << (bits - bottom.bit_length()) for top, bottom in ratios]
-
-
-def _dot(a: list[int], b: list[int]) -> int:
-    return sum(map(int.__mul__, a, b))
 
 
 def _root(square: Fraction) -> float:
@@ -215,21 +143,3 @@ def exact_square(x: Floats, y: Floats) -> Fraction:
 def exact_distance(x: Floats, y: Floats) -> float:
     """Return the float64 nearest to the distance of two points."""
     return _root(exact_square(x, y))
-
-
-def exact_angle(x: Floats, y: Floats) -> float:
-    """Return the angle of two points other than zero, to the last digit or two."""
-    a, b = integers(x), integers(y)
-    dot, gram = _dot(a, b), _dot(a, a) * _dot(b, b)
-    # Sine and cosine, up to a common factor, are the root of the Gram determinant and the product, both taken from
-    # exact numbers: small angles lose nothing.
-    size = max(gram.bit_length() // 2, 1)
-    sine, cosine = _root(Fraction(gram - dot * dot, 1 << (2 * size))), float(Fraction(dot, 1 << size))
-    return math.atan2(sine, cosine)
-
-
-def ray(x: Floats) -> tuple[int, ...]:
-    """Return a point other than zero as the shortest integer point of its ray: equal for parallel points only."""
-    point = integers(x)
-    common = math.gcd(*point)
-    return tuple(value // common for value in point)

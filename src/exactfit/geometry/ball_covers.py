@@ -40,26 +40,26 @@ KEPT_BYTES = 2**29  # sides of products are kept up to half a GiB, and made agai
 class Balls:
     """Balls around the places of a point set, given by squared radii in its scale."""
 
-    def __init__(self, cloud: PointSet, squares: Floats, threads: Threads) -> None:
-        self.cloud, self.squares, self.threads = cloud, squares, threads
-        self.single = cloud.dimension > DOUBLE_DIMENSION
+    def __init__(self, point_set: PointSet, squares: Floats, threads: Threads) -> None:
+        self.point_set, self.squares, self.threads = point_set, squares, threads
+        self.single = point_set.dimension > DOUBLE_DIMENSION
 
     def tiles(self, columns: Columns) -> Tiles:
         """Return columns in tiles, made ready for products as far as memory allows."""
         parts = [columns[start : start + TILE] for start in range(0, len(columns), TILE)]
-        kept = 16 * len(columns) * self.cloud.dimension <= KEPT_BYTES
-        sides = self.threads.map(lambda part: self.cloud.side(part, self.single) if kept else None, parts)
+        kept = 16 * len(columns) * self.point_set.dimension <= KEPT_BYTES
+        sides = self.threads.map(lambda part: self.point_set.side(part, self.single) if kept else None, parts)
         return list(zip(parts, sides, strict=True))
 
     def table(self, centres: Columns, tiles: Tiles) -> Table:
         """Return which columns of the tiles are in the ball of each centre."""
         stops = np.cumsum([0, *(len(columns) for columns, _ in tiles)])
         out = np.empty((len(centres), stops[-1]), dtype=bool)
-        left = self.cloud.side(centres, self.single)
+        left = self.point_set.side(centres, self.single)
 
         def fill(index: int) -> None:
             columns, right = tiles[index]
-            right = right or self.cloud.side(columns, self.single)
+            right = right or self.point_set.side(columns, self.single)
             out[:, stops[index] : stops[index + 1]] = self._block(centres, left, columns, right)
 
         with single_threaded_blas():
@@ -67,12 +67,12 @@ class Balls:
         return out
 
     def _block(self, centres: Columns, left: Side, columns: Columns, right: Side) -> Table:
-        cloud, limits = self.cloud, self.squares[centres]
-        squares: Floats = cloud.products(left, right).sum(axis=0, dtype=np.float64)
+        point_set, limits = self.point_set, self.squares[centres]
+        squares: Floats = point_set.products(left, right).sum(axis=0, dtype=np.float64)
         squares *= -2.0
         squares += left.lows[:, None] + right.lows[None, :]
         # So wide that whatever is too close to tell directly is in doubt here: no answer depends on the filter.
-        margins = Margins(6 * cloud.share_filter, 2 * cloud.slope(self.single), cloud.share)
+        margins = Margins(6 * point_set.share_filter, 2 * point_set.slope(self.single), point_set.share)
         sides = Centres(left.points, left.norms), Centres(right.points, right.norms)
         count = DOUBTS
         rows = places = np.empty(0, dtype=np.int64)
@@ -92,32 +92,35 @@ class Balls:
 class OpenBalls(Balls):
     """Open balls that reach to a witness: decided exactly."""
 
-    def __init__(self, cloud: PointSet, squares: Floats, witnesses: Columns, threads: Threads) -> None:
+    def __init__(self, point_set: PointSet, squares: Floats, witnesses: Columns, threads: Threads) -> None:
         # A square that vanishes in scale still is that of a ball; so small, all is decided exactly.
-        super().__init__(cloud, np.maximum(squares, TINY / 2), threads)
+        super().__init__(point_set, np.maximum(squares, TINY / 2), threads)
         self.witnesses = witnesses
 
     def _holds(self, centres: Columns, columns: Columns) -> Table:
         signs = np.empty(len(centres), dtype=np.int64)
         for start in range(0, len(centres), DOUBTS):
             part = slice(start, start + DOUBTS)
-            centre, witness = self.cloud.original(centres[part]), self.cloud.original(self.witnesses[centres[part]])
-            compare_pairs(centre, self.cloud.original(columns[part]), centre, witness, signs[part])
+            centre, witness = (
+                self.point_set.original(centres[part]),
+                self.point_set.original(self.witnesses[centres[part]]),
+            )
+            compare_pairs(centre, self.point_set.original(columns[part]), centre, witness, signs[part])
         return np.asarray(signs < 0)
 
 
 class ClosedBalls(Balls):
     """Closed balls of given radii, in the scale of the data: decided exactly."""
 
-    def __init__(self, cloud: PointSet, radii: Floats, threads: Threads) -> None:
+    def __init__(self, point_set: PointSet, radii: Floats, threads: Threads) -> None:
         with np.errstate(under="ignore", over="ignore"):
-            super().__init__(cloud, np.square(np.ldexp(radii, -cloud.exponent)), threads)
+            super().__init__(point_set, np.square(np.ldexp(radii, -point_set.exponent)), threads)
         self.radii = radii
 
     def _holds(self, centres: Columns, columns: Columns) -> Table:
         inside = centres == columns
         for k in np.flatnonzero(~inside):
-            x, y = self.cloud.original(np.array([centres[k], columns[k]]))
+            x, y = self.point_set.original(np.array([centres[k], columns[k]]))
             inside[k] = exact_square(x, y) <= Fraction(float(self.radii[centres[k]])) ** 2
         return np.asarray(inside)
 
@@ -311,8 +314,8 @@ def cover_in_the_limit(
     """Cover in the limit, given every point's nearest point of another class."""
     classes = ClassOrder.of(problem.codes)
     witnesses = np.argsort(classes.rows)[nearest.rows[classes.rows]]
-    cloud, squares = reaching(problem.X, classes, nearest)
-    balls = OpenBalls(cloud, squares, witnesses, work.threads)
+    point_set, squares = reaching(problem.X, classes, nearest)
+    balls = OpenBalls(point_set, squares, witnesses, work.threads)
     covers = cover_by_balls(balls, classes, targets, selection, memory_limit, root, work.progress)
     anchors = classes.rows[np.concatenate([cover.centres for cover in covers])].astype(np.int64)
     return LimitCover(

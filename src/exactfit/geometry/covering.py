@@ -265,12 +265,12 @@ class _Pair:
     def __init__(self, X: Matrix, codes: Codes, options: CoverOptions, work: Executor) -> None:
         self.X, self.codes, self.options, self.work = X, codes, options, work
         self.order = ClassOrder.of(codes)
-        self.cloud = PointSet(X, self.order.rows)
+        self.point_set = PointSet(X, self.order.rows)
 
     def cover(self) -> tuple[ClassCover, ClassCover, float]:
         """Cover, prune, measure: the rest's cover, the target's, and the distance between the centres."""
         nearest = nearest_other(self.X, self.codes, self.work)
-        balls = Balls(self.cloud, self._limits(nearest.distances[self.order.rows]), self.work.threads)
+        balls = Balls(self.point_set, self._limits(nearest.distances[self.order.rows]), self.work.threads)
         root, centers = seed_sequence(self.options.random_state), []
         for side in (0, 1):
             first, stop = self.order.target(side)
@@ -295,11 +295,11 @@ class _Pair:
         """Return squared admissible radii in the point set's scale, rounded down."""
         # Distances are off by less than the point set's relative error; of the squares some more of it is taken off, so
         # that a radius may be rounded up from what is claimed and stay admissible.
-        rel_error, max_bias = self.cloud.share, self.options.max_bias
+        rel_error, max_bias = self.point_set.share, self.options.max_bias
         distances = distances * (1.0 - rel_error - 1e-14)
         with np.errstate(over="ignore", under="ignore"):
             radii = self.options.constant * distances / np.sqrt(1.0 + np.log(max_bias / distances))
-            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.cloud.exponent)
+            scaled = np.ldexp(radii * (1.0 - 1e-14), -self.point_set.exponent)
             return np.asarray(scaled * scaled * (1.0 - 8.0 * rel_error), dtype=np.float64)
 
     def _between(self, centers: list[Rows]) -> Nearest:
@@ -310,9 +310,9 @@ class _Pair:
     def _claims(self, centers: list[Rows], side: int) -> tuple[Floats, list[Rows]]:
         """Return each centre's distance to the other side, and the columns in the ball that this admits."""
         distances = np.split(self._between(centers).distances, [len(centers[0])])[side]
-        squares = np.zeros(len(self.cloud))
+        squares = np.zeros(len(self.point_set))
         squares[centers[side]] = self._limits(distances)
-        balls = Balls(self.cloud, squares, self.work.threads)
+        balls = Balls(self.point_set, squares, self.work.threads)
         return distances, self._held(balls, centers[side], side)
 
     def _held(self, balls: Balls, centers: Rows, side: int) -> list[Rows]:
@@ -340,26 +340,26 @@ class _Pair:
     def _measure(self, centers: list[Rows], side: int) -> ClassCover:
         """Measure the radii that are needed when every point goes to the nearest centre that may have it."""
         own, (distances, claims) = centers[side], self._claims(centers, side)
-        squares, owners = np.full(len(self.cloud), np.inf), np.zeros(len(self.cloud), dtype=np.int64)
+        squares, owners = np.full(len(self.point_set), np.inf), np.zeros(len(self.point_set), dtype=np.int64)
         for place, columns in enumerate(claims):
             for start in range(0, len(columns), PAIRS_AT_ONCE):
                 part = columns[start : start + PAIRS_AT_ONCE]
                 found, centre = np.empty(len(part)), np.full(len(part), own[place])
-                pair_squares(self.cloud.take(part), self.cloud.take(centre), found)
+                pair_squares(self.point_set.take(part), self.point_set.take(centre), found)
                 nearer = found < squares[part]
                 squares[part[nearer]], owners[part[nearer]] = found[nearer], place
         columns = np.arange(*self.order.target(side))
         largest = np.zeros(len(own))
         np.maximum.at(largest, owners[columns], squares[columns])
         # Rounded up by more than a square may be off, and by less than a claim leaves between itself and its limit.
-        radii = self.cloud.lengths(largest * (1.0 + 3.0 * self.cloud.share))
+        radii = self.point_set.lengths(largest * (1.0 + 3.0 * self.point_set.share))
         for column in columns[largest[owners[columns]] < VANISHING]:
-            pair = self.cloud.original(np.array([column, own[owners[column]]]))
+            pair = self.point_set.original(np.array([column, own[owners[column]]]))
             if (pair[0] != pair[1]).any():
                 radii[owners[column]] = max(radii[owners[column]], np.nextafter(exact_distance(*pair), np.inf))
-        of_columns = np.zeros(len(self.cloud))
+        of_columns = np.zeros(len(self.point_set))
         of_columns[own] = radii
-        held = self._held(ClosedBalls(self.cloud, of_columns, self.work.threads), own, side)
+        held = self._held(ClosedBalls(self.point_set, of_columns, self.work.threads), own, side)
         members = self.order.rows[np.concatenate(held)].astype(np.int64)
         starts, rows = np.cumsum([0, *map(len, held)]), self.order.rows[own].astype(np.int64)
         draws = self.options.n_draws, self.options.confidence, seed_sequence(self.options.random_state)

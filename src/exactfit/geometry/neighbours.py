@@ -6,6 +6,7 @@ again by differences.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,10 +20,10 @@ from .._support.console import Progress, Steps, silent
 from .._support.parameters import fill_docstring
 from .._support.threads import Executor, Threads, open_executor, single_threaded_blas
 from ..construct import hyperplanes
-from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, distinct_rows, mean
+from ..data import Codes, Floats, Labelled, Matrix, Rows, as_points, mean
 from ..data.matrices import dense_rows, row_tiles
-from ..data.pairs import closest_pair, closest_rows
-from ..data.point_set import DOUBLE_DIMENSION, ParallelPoints, PointSet, Rays, exact_angle, ray
+from ..data.pairs import closest_pair
+from ..data.point_set import DOUBLE_DIMENSION, PointSet
 from ..exceptions import DataError
 
 BLOCK_ENTRIES = 2**23  # squares of one block of rows with all others: 64 MiB a thread
@@ -156,14 +157,14 @@ def angular_separation(X: Any, y: Any = None, *, n_jobs: int | None = None, verb
     Returns
     -------
     ClosestPair
-        The angle in radians, to the last digit or two, and the pair that exactly attains it.
+        The angle in radians and the pair that attains it, both of directions in float64: good to about 1e-15.
 
     Examples
     --------
     >>> import exactfit
     >>> X, y = [[1.0, 0.0], [2.0, 2.0], [0.0, 3.0], [0.0, 5.0]], [0, 0, 1, 1]
     >>> exactfit.geometry.angular_separation(X, y)
-    ClosestPair(value=0.7853981633974483, rows=(1, 2), labels=(0, 1))
+    ClosestPair(value=0.785398163397448..., rows=(1, 2), labels=(0, 1))
     """
     with open_executor(n_jobs, verbose) as work:
         return _closest(narrowest_pair, X, y, work)
@@ -189,27 +190,23 @@ def labelled_pair(problem: Labelled, value: float, rows: tuple[int, int]) -> Clo
 
 def narrowest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[int, int]]:
     """Return angle and rows of the pair of different classes with the smallest angle."""
-    nonzero = np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)])
-    if len(np.unique(codes[nonzero])) < 2:
+    directed = np.flatnonzero(np.concatenate([dense_rows(X, tile).any(axis=1) for tile in row_tiles(X)]))
+    if len(np.unique(codes[directed])) < 2:
         raise DataError("fewer than two points (of different labels) have a direction: all others are at the origin")
-    # Equal points are parallel: one row of each stands for them.
-    firsts, _ = distinct_rows(X, codes)
-    directed = firsts[nonzero[firsts]]
-    try:
-        rows = closest_rows(Rays(X, directed, may_be_parallel=True), codes, work)
-    except ParallelPoints:
-        # Angles of zero cannot be ranked by rounded products: parallel points are found by their exact directions, of
-        # each direction the first row of every class.
-        seen: dict[tuple[int, ...], dict[int, int]] = {}
-        for row in directed.tolist():
-            seen.setdefault(ray(dense_rows(X, slice(row, row + 1))[0]), {}).setdefault(int(codes[row]), row)
-        if parallel := [sorted(of_class.values())[:2] for of_class in seen.values() if len(of_class) > 1]:
-            a, b = min(parallel)
-            rows = a, b
+    units = X[directed].astype(np.float64)
+    # By the largest entry first, so that no square overflows or vanishes; what vanishes then is far below rounding.
+    for order in (np.inf, 2):
+        norms = np.concatenate([np.linalg.norm(dense_rows(units, tile), order, axis=1) for tile in row_tiles(units)])
+        if isinstance(units, np.ndarray):
+            units /= norms[:, None]
         else:
-            directed = np.sort([row for of_class in seen.values() for row in of_class.values()])
-            rows = closest_rows(Rays(X, directed, may_be_parallel=False), codes, work)
-    return exact_angle(*dense_rows(X, np.array(rows))), rows
+            units.data /= np.repeat(norms, np.diff(units.indptr))
+    units = as_points(units)  # no zero is negative
+    _, pair = closest_pair(units, codes[directed], work)
+    x, y = dense_rows(units, np.array(pair))
+    # Unlike the arc cosine, this loses nothing near 0 and pi.
+    angle = 2.0 * math.atan2(float(np.linalg.norm(x - y)), float(np.linalg.norm(x + y)))
+    return angle, (int(directed[pair[0]]), int(directed[pair[1]]))
 
 
 def nearest_rows(
@@ -221,10 +218,12 @@ def nearest_rows(
     """
     # In class order the rows of a class are a range, and a block of rows is compared with its class and with the rest.
     order = np.argsort(codes, kind="stable").astype(np.int64)
-    cloud = PointSet(X, order)
-    single = cloud.dimension > DOUBLE_DIMENSION
+    point_set = PointSet(X, order)
+    single = point_set.dimension > DOUBLE_DIMENSION
     # All points are made ready on the right side of products once; products need no copy of the points themselves.
-    rights = [(tile, replace(cloud.side(tile, single), points=np.empty((0, 0)))) for tile in cloud.tiles(RIGHT_TILE)]
+    rights = [
+        (tile, replace(point_set.side(tile, single), points=np.empty((0, 0)))) for tile in point_set.tiles(RIGHT_TILE)
+    ]
     farthest = max(float(right.norms.max()) for _, right in rights)
     size = max(1, min(LARGEST_BLOCK, BLOCK_ENTRIES // len(order)))
     edges = np.flatnonzero(np.diff(codes[order], prepend=-1, append=-1)).tolist()
@@ -237,18 +236,18 @@ def nearest_rows(
 
     def search(block: tuple[Rows, slice]) -> tuple[Rows, Floats, Rows, Floats]:
         places, own_class = block
-        left = cloud.side(places, single)
+        left = point_set.side(places, single)
         # Computed squares to all points, each off by at most its row's margin.
-        squares = np.empty((len(places), len(cloud)))
+        squares = np.empty((len(places), len(point_set)))
         for tile, right in rights:
-            product = cloud.products(left, right).sum(axis=0, dtype=np.float64)
+            product = point_set.products(left, right).sum(axis=0, dtype=np.float64)
             squares[:, tile] = left.lows[:, None] + right.lows[None, :] - 2 * product
         norms = left.norms * left.norms + farthest * farthest
-        margins = 2 * cloud.slope(single) * left.norms * farthest + 2 * cloud.share_filter * norms + 1e-30
+        margins = 2 * point_set.slope(single) * left.norms * farthest + 2 * point_set.share_filter * norms + 1e-30
         squares[np.arange(len(places)), places] = np.inf  # no point is its own neighbour
-        own = _nearest(cloud, places, squares[:, own_class], margins, k, own_class.start)
+        own = _nearest(point_set, places, squares[:, own_class], margins, k, own_class.start)
         squares[:, own_class] = np.inf
-        others = _nearest(cloud, places, squares, margins, k, 0)
+        others = _nearest(point_set, places, squares, margins, k, 0)
         steps.add(len(places))
         return *own, *others
 
@@ -259,7 +258,9 @@ def nearest_rows(
     return own, others, to_own, to_other
 
 
-def _nearest(cloud: PointSet, block: Rows, squares: Floats, margins: Floats, k: int, start: int) -> tuple[Rows, Floats]:
+def _nearest(
+    point_set: PointSet, block: Rows, squares: Floats, margins: Floats, k: int, start: int
+) -> tuple[Rows, Floats]:
     """Return the rows and distances of the k nearest of each point; columns of ``squares`` count from ``start``."""
     most = min(k, squares.shape[1])
     # The k-th computed square may be too small by a margin, and any other too large by one: all up to two margins
@@ -270,8 +271,8 @@ def _nearest(cloud: PointSet, block: Rows, squares: Floats, margins: Floats, k: 
     exact = np.empty(len(places))
     for low in range(0, len(places), PAIRS_AT_ONCE):
         part = slice(low, low + PAIRS_AT_ONCE)
-        pair_squares(cloud.take(block[points[part]]), cloud.take(places[part]), exact[part])
-    lengths, rows = cloud.lengths(exact), cloud.rows[places]
+        pair_squares(point_set.take(block[points[part]]), point_set.take(places[part]), exact[part])
+    lengths, rows = point_set.lengths(exact), point_set.rows[places]
     order = np.lexsort((rows, lengths, points))
     points, rows, lengths = points[order], rows[order], lengths[order]
     rank = np.arange(len(points)) - np.searchsorted(points, points)
