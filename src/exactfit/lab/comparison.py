@@ -200,13 +200,12 @@ class Comparison:
     def to_text(self, width: int | None = None) -> str:
         """Headline, table, winners and reasons, at most ``width`` columns wide (as the terminal by default)."""
         width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns if width is None else width
-        columns = {"": [row.name for row in self.rows]}
-        columns |= {title: [cell(row) for row in self.rows] for title, cell in COLUMNS.items()}
         interrupted = [f"interrupted, so not run: {', '.join(self.missing)}"] if self.missing else []
         fill = partial(textwrap.fill, width=max(width, 20), subsequent_indent="  ", break_on_hyphens=False)
         texts = [self._headline()], self._winners(), self._reasons(), interrupted
         head, *notes = ["\n".join(map(fill, lines)) for lines in texts]
-        return "\n\n".join([head, *text_blocks(columns, width, ("certified", "radius by")), *filter(None, notes)])
+        blocks = text_blocks(self.rows, COLUMNS, width, words=("certified", "radius by"))
+        return "\n\n".join([head, *blocks, *filter(None, notes)])
 
     def _headline(self) -> str:
         held_out = f"{self.n_held_out:,} held out" if self.n_held_out else "none held out"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 import time
 import warnings
@@ -224,14 +223,11 @@ class Evaluation:
 
     def table(self) -> str:
         """Return the means that were measured, and the names of what was not."""
-        columns: dict[str, list[str]] = {"": [one.name for one in self.standings]}
-        for title, cell in COLUMNS.items():
-            columns[title] = [cell(one) for one in self.standings]
         missing = [
             f"not measured ({why}): {', '.join(k for k, v in self.missing.items() if v == why)}"
             for why in dict.fromkeys(self.missing.values())
         ]
-        return "\n".join([self._headline(), *text_blocks(columns, math.inf), *missing])
+        return "\n".join([self._headline(), *text_blocks(self.standings, COLUMNS), *missing])
 
 
 def _per_cent(value: float | None) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,13 +255,16 @@ BASELINES = {
 # ---- Tables as text ------------------------------------------------------------------------------------------------
 
 
-def text_blocks(columns: Mapping[str, Sequence[str]], width: float, left: Sequence[str] = ()) -> list[str]:
-    """Table in blocks of at most ``width`` letters; each begins with the first column. Those in ``left`` are words."""
-    aligned: list[list[str]] = []
-    for title, cells in columns.items():
-        size = max(map(len, [title, *cells]))
-        at_left = not aligned or title in left
-        aligned.append([text.ljust(size) if at_left else text.rjust(size) for text in (title, *cells)])
+def text_blocks(
+    rows: Sequence[Any], columns: Mapping[str, Callable[[Any], str]], width: float = np.inf, words: Sequence[str] = ()
+) -> list[str]:
+    """Table of rows in blocks of at most ``width`` letters; each begins with the names. Words are set at the left."""
+    cell_of: dict[str, Callable[[Any], str]] = {"": attrgetter("name"), **columns}
+    aligned = []
+    for title, cell in cell_of.items():
+        cells = [title, *map(cell, rows)]
+        put = str.ljust if title in ("", *words) else str.rjust
+        aligned.append([put(text, max(map(len, cells))) for text in cells])
     names, *others = aligned
     blocks = [names]
     for column in others:
