@@ -48,7 +48,7 @@ def test_calibration_of_two_unit_moons() -> None:
     calibration = calibrate(X, y, n_repeats=3)
     width = calibration.width()
     assert width.low <= width.value <= width.high
-    assert all(fit.width in width for fit in calibration.adaptive)
+    assert all(each in width for each in calibration.adaptive)
     assert json.loads(json.dumps(calibration.to_dict()))["forecast"] == calibration.forecast
     assert "limit forecast" in str(calibration)
 

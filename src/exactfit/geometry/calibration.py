@@ -78,8 +78,10 @@ class Calibration:
 
     Attributes
     ----------
-    fits, adaptive : tuple of Fit
-        The networks of fixed width, and those of adaptive width.
+    fits : tuple of Fit
+        The networks of fixed width.
+    adaptive : tuple of int
+        Widths at which networks of adaptive width interpolated.
     curve : tuple of float
         a, b and c of detectors(n) = a + b / n^c.
     spread, misfit : float
@@ -100,7 +102,7 @@ class Calibration:
     """
 
     fits: tuple[Fit, ...]
-    adaptive: tuple[Fit, ...]
+    adaptive: tuple[int, ...]
     curve: Curve
     spread: float
     misfit: float
@@ -119,7 +121,7 @@ class Calibration:
     def width(self) -> Prediction:
         """Width at which one further network of adaptive width will interpolate."""
         # The spread of one further draw: that of the draws seen, and the uncertainty of their mean.
-        logs = np.log([fit.width for fit in self.adaptive])
+        logs = np.log(self.adaptive)
         error = float(logs.std(ddof=1)) * math.sqrt(1.0 + 1.0 / len(logs))
         return self._prediction(float(logs.mean()), max(error, LEAST_SPREAD), len(logs) - 1, False)
 
@@ -216,15 +218,13 @@ class Calibrator:
     n_repeats: int = 4
     confidence: float = 0.9
 
-    def calibrate(self, widths: list[int] | None = None) -> Calibration:
-        """Build the networks, then fit the curve."""
-        built = [self._build("adaptive", ADAPTIVE, k).network.widths for k in range(self.n_repeats)]
-        adaptive = tuple(Fit(width, detectors, 0) for width, detectors, *_ in built)
+    def calibrate(self, widths: list[int] | None = None, adaptive: tuple[int, ...] = ()) -> Calibration:
+        """Build the networks, then fit the curve; those of adaptive width only if their widths are not known."""
+        known = adaptive or tuple(self._build("adaptive", ADAPTIVE, k).network.widths[0] for k in range(self.n_repeats))
         if widths is None:
             # From the width that just interpolates, doubled as far as memory allows.
-            first = math.ceil(np.median([fit.width for fit in adaptive]))
             most = Memory.for_layer(self.problem.X).largest_width()
-            widths = sorted({min(first * 2**k, most) for k in range(DOUBLINGS)})
+            widths = sorted({min(math.ceil(np.median(known)) * 2**k, most) for k in range(DOUBLINGS)})
         fits, work = self._fits(widths), Executor(self.work.threads)
         # Detectors at great width: those of the limit, or with weights one for each target class.
         forecast = len(self.targets)
@@ -232,14 +232,7 @@ class Calibrator:
             nearest = nearest_other(self.problem.X, self.problem.codes, work)
             forecast = cover_in_the_limit(self.problem, self.targets, nearest, self.root, work).n_detectors
         spread, misfit, curve = fit_curve(fits, forecast)
-        return Calibration(tuple(fits), adaptive, curve, spread, misfit, forecast, self.confidence)
-
-    def calibrate_weights(self, known: Calibration) -> Calibration:
-        """Calibrate weighted detectors at the widths of masks: they interpolate where masks do."""
-        weighted = replace(self, options=replace(self.options, detectors="weighted"))
-        fits, forecast = weighted._fits(sorted({fit.width for fit in known.fits})), len(self.targets)
-        spread, misfit, curve = fit_curve(fits, forecast)
-        return replace(known, fits=tuple(fits), curve=curve, spread=spread, misfit=misfit, forecast=forecast)
+        return Calibration(tuple(fits), known, curve, spread, misfit, forecast, self.confidence)
 
     def _build(self, width: Literal["adaptive"] | int, *key: int) -> Construction:
         # Only problems of two classes have one target or "all"; with more, every class has detectors anyway.

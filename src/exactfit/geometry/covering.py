@@ -47,28 +47,14 @@ class CoverOptions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassCover:
-    """Balls that cover one side of the problem.
+    """Balls that cover one side of the problem."""
 
-    Attributes
-    ----------
-    centers : ndarray of int64, shape (count,)
-        Rows of the data.
-    radii : ndarray of float64, shape (count,)
-        The largest distance that each ball is needed for.
-    distances : ndarray of float64, shape (count,)
-        From each centre to the nearest centre of the other side.
-    members, starts : ndarray of int64
-        Rows in each closed ball: those of ball l are ``members[starts[l]:starts[l + 1]]``.
-    mean_widths : MeanWidth
-        Of each component, around its centre.
-    """
-
-    centers: Rows
-    radii: Floats
-    distances: Floats
-    members: Rows
+    centers: Rows  # rows of the data
+    radii: Floats  # the largest distance that each ball is needed for
+    distances: Floats  # from each centre to the nearest centre of the other side
+    members: Rows  # rows in each closed ball, those of ball l at starts[l]:starts[l + 1]
     starts: Rows
-    mean_widths: MeanWidth
+    mean_widths: MeanWidth  # of each component, around its centre
 
     def __repr__(self) -> str:
         return f"<ClassCover: {self.count:,} balls>"
@@ -143,19 +129,9 @@ class MutualCovering:
         return min(pair.separation for pair in self.pairs)
 
     @property
-    def omega_target(self) -> float:
-        """Local complexity of the targets (omega-)."""
-        return max(pair.target.complexity() for pair in self.pairs)
-
-    @property
-    def omega_rest(self) -> float:
-        """Local complexity of the rest (omega+)."""
-        return max(pair.rest.complexity() for pair in self.pairs)
-
-    @property
     def omega(self) -> float:
-        """Local complexity of both (omega)."""
-        return max(self.omega_target, self.omega_rest)
+        """Local complexity (omega), the largest of all sides."""
+        return max(pair.complexity() for pair in self.pairs)
 
     @property
     def omega_interval(self) -> tuple[float, float]:

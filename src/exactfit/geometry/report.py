@@ -25,7 +25,7 @@ from .widths import MeanWidth, mean_widths
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 COVERING_NUMBERS = (
-    "n_target", "n_rest", "separation", "omega_target", "omega_rest", "omega_interval", "max_bias", "constant",
+    "n_target", "n_rest", "separation", "omega", "omega_interval", "max_bias", "constant",
 )  # fmt: skip
 PARTS = ("distances", "limit forecast", "mean widths", "angles", "covering", "calibration", "weighted detectors")
 
@@ -260,5 +260,7 @@ def _parts(calibrator: Calibrator, max_bias: float, eta: float) -> Iterator[dict
     elif calibrator.options.is_weighted:
         yield {"weighted": calibration}
     else:
-        # Numbers of weighted detectors vary less, so half as many networks will do.
-        yield {"weighted": replace(calibrator, n_repeats=calibrator.n_repeats // 2).calibrate_weights(calibration)}
+        # Weighted detectors interpolate where masks do; their numbers vary less, so half as many networks will do.
+        options = replace(calibrator.options, detectors="weighted")
+        weighted = replace(calibrator, options=options, n_repeats=calibrator.n_repeats // 2)
+        yield {"weighted": weighted.calibrate(sorted({fit.width for fit in calibration.fits}), calibration.adaptive)}

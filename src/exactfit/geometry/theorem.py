@@ -30,10 +30,8 @@ class Constants:
     ----------
     termination : float
         Of (max_bias / separation) log(pairs / eta), the width that separates all pairs.
-    width : float
-        Of (max_bias / delta) log(2 M- M+ / eta) in the main theorem.
-    complexity : float
-        Of max_bias * omega in the main theorem.
+    width, complexity : float
+        Of (max_bias / delta) log(2 M- M+ / eta) and of max_bias * omega in the main theorem.
 
     Examples
     --------
