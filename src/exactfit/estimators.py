@@ -206,15 +206,18 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator):  # ty
             raise ParameterError(f"verbose must be an integer, got {shown(self.verbose)}")
         before = dict(vars(self))
         try:
-            data = labelled_for(self, X, y)
-            with progress_bar(bool(self.verbose)) as progress:
-                made = build(data, Options.of(self), self.random_state, progress)
-            self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
+            self._fit(X, y)
         except BaseException as error:
             refused = isinstance(error, Exception)
             self.__dict__ = {name: value for name, value in before.items() if refused or not name.endswith("_")}
             raise
         return self
+
+    def _fit(self, X: Matrix, y: ArrayLike) -> None:
+        data = labelled_for(self, X, y)
+        with progress_bar(bool(self.verbose)) as progress:
+            made = build(data, Options.of(self), self.random_state, progress)
+        self._keep(made, data.classes, made.certificate(len(data), data.digest(), self.exact_in))
 
     def _fitted_html(self) -> str:
         """Return size and certificate, once there are such."""

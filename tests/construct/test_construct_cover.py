@@ -154,12 +154,12 @@ def test_columns_are_sorted_by_class_and_then_by_row():
 
 def test_blocks_stay_within_their_bounds():
     much = 2**40  # so much work that calls cost nothing beside it
-    assert cover._block_size(much, 1000, 0.0, 10) == evidence.HERE.largest_block
-    assert cover._block_size(much, 1000, 1.0, 10) == evidence.HERE.largest_block
+    assert cover._block_size(much, 1000, 0.0, 10) == cover.LARGEST_BLOCK
+    assert cover._block_size(much, 1000, 1.0, 10) == cover.LARGEST_BLOCK
     assert cover._block_size(much, 1000, 6.0, 10) == cover.WASTE * 1000 / 5
     assert cover._block_size(much, 1000, 1000.0, 10) == 1
-    assert cover._block_size(evidence.HERE.call_words, 200, 101.0, 10) == 2
-    assert cover._block_size(1, 200, 101.0, 10) == evidence.HERE.largest_block
+    assert cover._block_size(cover.CALL_WORDS, 200, 101.0, 10) == 2
+    assert cover._block_size(1, 200, 101.0, 10) == cover.LARGEST_BLOCK
     assert cover._block_size(1, 1000, 1.0, 2 * cover.COUNTS_AT_ONCE) == 1
 
 

@@ -291,7 +291,7 @@ def test_a_memory_limit_is_kept() -> None:
     assert sparse.width_ == 5000  # of few features each: they fit
     points, noisy = moons(300)[0], np.random.default_rng(0).integers(0, 2, 300)
     model = DaskInterpolatingClassifier(hyperplanes="gaussian", min_width=0, memory_limit=2**13, random_state=0)
-    with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a fixed width, which may miss"):
+    with pytest.raises(WidthLimitError, match=r"what memory allows.*Use a smaller fixed width, which may miss"):
         model.fit(in_chunks(points, 300), noisy)
 
 
@@ -299,33 +299,12 @@ def moons(n: int = 1500):
     return make_moons(n, noise=0.15, random_state=0)
 
 
-@pytest.mark.parametrize(
-    ("options", "small"),
-    [
-        ({"width": 300, "detectors": "mask"}, 10_000),
-        ({"width": 20, "detectors": "mask"}, 3000),
-        ({"width": 200, "detectors": "mask", "n_jobs": 2}, 10_000),
-    ],
-    ids=str,
-)
-@pytest.mark.filterwarnings("ignore::exactfit.InterpolationWarning")
-def test_patterns_may_stay_where_they_are(options, small, caplog) -> None:
-    """The same data gathered and kept, each path forced: one network."""
+@pytest.mark.parametrize("detectors", ["mask", "weighted"])
+def test_patterns_of_a_fixed_width_beyond_the_memory_are_refused(detectors: str) -> None:
     X, y = moons()
-    local = InterpolatingClassifier(random_state=3, **options).fit(X, y)
-    for memory_limit, stays in ((None, False), (small, True)):
-        caplog.clear()
-        model = DaskInterpolatingClassifier(random_state=3, memory_limit=memory_limit, **options)
-        with caplog.at_level(logging.INFO, logger="exactfit"):
-            model.fit(in_chunks(X, 700, 0, 799, 1), y)
-        assert ("they stay in" in caplog.text) == stays
-        assert_same(model, local)
-
-
-def test_what_needs_all_patterns_in_one_memory_says_so() -> None:
-    X, y = moons()
-    with pytest.raises(TooLargeError, match=r"weighted.*raise memory_limit"):
-        DaskInterpolatingClassifier(300, detectors="weighted", memory_limit=10_000).fit(in_chunks(X, 1500), y)
+    model = DaskInterpolatingClassifier(300, detectors=detectors, memory_limit=10_000)
+    with pytest.raises(TooLargeError, match=r"patterns of 300 hyperplanes exceed .*raise memory_limit"):
+        model.fit(in_chunks(X, 700, 800), y)
 
 
 def test_hashes_come_in_parts_where_they_are_many() -> None:

@@ -67,11 +67,11 @@ def client(cluster):
         yield found
 
 
-def test_patterns_stay_on_real_workers_and_leave_nothing(client, tmp_path) -> None:
+def test_a_fit_on_real_workers_leaves_nothing(client, tmp_path) -> None:
     points, labels = make_moons(1200, noise=0.05, random_state=0)
     options = {"width": 200, "hyperplanes": "gaussian", "detectors": "mask", "random_state": 0}
     local = InterpolatingClassifier(**options).fit(points, labels)
-    model = DaskInterpolatingClassifier(**options, client=client, memory_limit=8000)
+    model = DaskInterpolatingClassifier(**options, client=client)
     model.fit(on_disk(tmp_path, points, 4), labels)
     assert model.network_.digest == local.network_.digest
     assert model.certify(on_disk(tmp_path, points, 3), labels).to_dict() == certify(local, points, labels).to_dict()
@@ -123,11 +123,10 @@ class Herd:
         self.points = on_disk(folder, self.X, 12, 0.05)
         self.local = InterpolatingClassifier(300, random_state=0).fit(self.X, self.y)
         self.proof = certify(self.local, self.X, self.y).to_dict()
-        self.model = self.fitted(None)
+        self.model = self.fitted()
 
-    def fitted(self, memory_limit: int | None) -> DaskInterpolatingClassifier:
-        options = {"random_state": 0, "client": self.client, "memory_limit": memory_limit}
-        return DaskInterpolatingClassifier(300, **options).fit(self.points, self.y)
+    def fitted(self) -> DaskInterpolatingClassifier:
+        return DaskInterpolatingClassifier(300, random_state=0, client=self.client).fit(self.points, self.y)
 
     def comes_out_right(self, name: str) -> bool:
         """Do something, which takes some passes over chunks, and compare."""
@@ -135,7 +134,7 @@ class Herd:
             return self.client.compute(self.model.predict(self.points)).result(120).tolist() == self.y.tolist()
         if name == "certify":
             return self.model.certify(self.points, self.y).to_dict() == self.proof
-        return self.fitted(30_000 if name == "kept" else None).network_.digest == self.local.network_.digest
+        return self.fitted().network_.digest == self.local.network_.digest
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +151,7 @@ def herd(tmp_path_factory):
 @pytest.mark.parametrize("kill", range(KILLS))
 def test_a_worker_killed_at_a_random_moment_changes_nothing(herd: Herd, kill: int) -> None:
     """Two are left, and whatever the dead one had is computed again; then one joins."""
-    name = ("fit", "kept", "predict", "certify")[kill % 4]
+    name = ("fit", "predict", "certify")[kill % 3]
     victim = herd.cluster.workers.pop(0)
     killer = threading.Timer(float(np.random.default_rng(kill).uniform(0.0, 1.5)), victim.kill)
     killer.start()
@@ -167,14 +166,13 @@ def test_a_worker_killed_at_a_random_moment_changes_nothing(herd: Herd, kill: in
 
 @pytest.mark.slow
 def test_memory_of_workers_is_respected(tmp_path) -> None:
-    """Points and patterns that exceed the workers' memory go through them."""
+    """Points that exceed the workers' memory go through them."""
     points, labels = make_moons(400_000, noise=0.2, random_state=0)
     with (
         real_cluster(tmp_path, 2, 1, "500MB") as cluster,
         distributed.Client(cluster.address, set_as_default=False) as client,
     ):
-        options = {"random_state": 0, "client": client, "memory_limit": 10**7}
-        model = DaskInterpolatingClassifier(1000, **options)
+        model = DaskInterpolatingClassifier(1000, random_state=0, client=client)
         with pytest.warns(match="of 400000"):
             model.fit(on_disk(tmp_path, points, 20), labels)
         peaks = client.run(lambda: int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]))

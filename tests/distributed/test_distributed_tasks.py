@@ -1,7 +1,4 @@
-"""Tasks: what chunks say of their own rows is what one loop over all rows says; empty chunks say nothing.
-
-Patterns that stay in parts: limits, claims and words are those of the same patterns in one place.
-"""
+"""Tasks: what chunks say of their own rows is what one loop over all rows says; empty chunks say nothing."""
 
 from __future__ import annotations
 
@@ -11,18 +8,12 @@ import struct
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 
 from exactfit import InterpolatingClassifier, certify
-from exactfit._support.threads import SERIAL
-from exactfit.construct.evidence import Counts
 from exactfit.construct.hyperplanes import Hyperplanes
-from exactfit.construct.unique_patterns import NO_RANK, ClassOrder, PatternGroups
-from exactfit.distributed.runner import Runner, delayed
+from exactfit.construct.unique_patterns import NO_RANK
 from exactfit.distributed.tasks import (
     SHORT_NO_RANK,
-    KeptCounts,
     Own,
     answers_of_chunk,
     certified_chunk,
@@ -30,14 +21,11 @@ from exactfit.distributed.tasks import (
     digests_of_chunk,
     groups_of_chunk,
     hashes_of_chunk,
-    join_parts,
     members_of_chunk,
     radius_of_chunk,
     rows_of_chunk,
-    split_groups,
     survey_chunk,
 )
-from exactfit.network.bits import BitMatrix
 
 X = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.0], [0.0, 2.0], [-0.0, 2.0]])
 PLANES = Hyperplanes(np.eye(2, dtype=np.float32), np.array([-0.75, -1.0]))  # on beyond x = 3/4 and beyond y = 1
@@ -89,7 +77,8 @@ def test_groups_are_rows_of_one_class_and_pattern_and_know_their_members():
     assert groups.ranks.tolist() == [2, 3, 0, NO_RANK]
     rows, places = members_of_chunk(X, own, PLANES, groups.take(np.array([0, 3])))
     assert (rows.tolist(), places.tolist()) == ([10, 12, 13], [0, 0, 1])
-    assert Own(0, own.codes, np.empty(0)).all_ranks().tolist() == [NO_RANK] * 5
+    without = groups_of_chunk(X, own._replace(ranks=np.empty(0)), PLANES)
+    assert without.ranks.tolist() == [NO_RANK] * 4
 
 
 def test_digests_are_those_of_rows():
@@ -108,38 +97,3 @@ def test_answers_and_proofs_are_those_of_the_model():
     assert str(certificate) == str(certify(model, X, y))
     assert digests.tolist() == digests_of_chunk(X, y).tolist()
     assert certified_chunk(X[:0], y[:0], model, {})[0] is None
-
-
-@given(st.integers(2, 25), st.integers(1, 130), st.integers(1, 5), st.integers(0, 2**32))
-def test_evidence_in_parts_is_evidence_in_one_place(n_points, n_bits, n_parts, seed):
-    rng = np.random.default_rng(seed)
-    bits = BitMatrix.from_bool(rng.random((n_points, n_bits)) < 0.5)
-    codes = np.concatenate([[0, 1], rng.integers(0, 2, n_points - 2)])
-    half = n_points // 2
-    chunks = [
-        PatternGroups.of(bits.take(rows).words, codes[rows], rows, rng.permutation(len(rows)))
-        for rows in (np.arange(half), np.arange(half, n_points))
-        if len(rows)
-    ]
-    splits = [split_groups(groups, n_parts) for groups in chunks]
-    parts = [join_parts(*(split[k] for split in splits)) for k in range(n_parts)]
-    kept = KeptCounts([delayed(part) for part in parts], n_bits, Runner())
-
-    whole = PatternGroups.joined(chunks)
-    counts = Counts(BitMatrix(whole.words, n_bits), SERIAL)
-    assert kept.groups.firsts.tolist() == whole.firsts.tolist()
-    everyone = np.arange(len(whole))
-    assert kept.highest.take(everyone).words.tolist() == whole.words.tolist()
-    order = ClassOrder.of(whole.codes)
-    for k in range(2):
-        target, rest = order.target(k), order.rest(k)
-        assert kept.cost(rest) == counts.cost(rest)
-        anchors = np.arange(*target)
-        limits, witnesses = kept.limits(anchors, rest)
-        expected, first = counts.limits(anchors, rest)
-        usable = expected > 0
-        assert limits.tolist() == expected.tolist()
-        assert witnesses[usable].tolist() == first[usable].tolist()
-        own = kept.masked_counts(anchors[usable], kept.select(slice(*target))) < limits[usable, None]
-        claims = counts.masked_counts(anchors[usable], counts.select(slice(*target))) < expected[usable, None]
-        assert own.tolist() == claims.tolist()

@@ -19,7 +19,7 @@ class ChunkedTrainingSet(TrainingSet):
         return ChunkedFirstLayer(self, sampler)
 
     def unique_patterns(self, planes: Hyperplanes, lines: list[Line] | None = None) -> UniquePatterns:
-        """Return what covers are made of; patterns that are too many for this memory stay where they are."""
+        """Return what covers are made of."""
         assert lines is None  # those of groups are no points'
         unique: UniquePatterns = self.X.unique_patterns(planes, self.order, self.candidates, self.threads)
         return unique
@@ -56,9 +56,9 @@ class ChunkedFirstLayer(FirstLayer):
         if found is None:
             raise WidthLimitError(
                 f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows "
-                f"({self.data.X.memory:,} bytes), and pairs of points may still be unseparated. Use a fixed width, "
-                "which may miss points, raise memory_limit, or scale features so that different labels lie further "
-                "apart."
+                f"({self.data.X.memory:,} bytes), and pairs of points may still be unseparated. Use a smaller "
+                "fixed width, which may miss points, raise memory_limit, or scale features so that different labels "
+                "lie further apart."
             )
         self.planes, self.groups = planes, found
 

@@ -18,12 +18,15 @@ from .._support.console import Progress, silent
 from .._support.threads import SERIAL
 from ..data import Rows
 from ..options import Options
-from .evidence import HERE, BlockSizing, Columns, Counts, Evidence, Pieces, precompute_limits
+from .evidence import Columns, Counts, Evidence, Pieces, precompute_limits
 from .unique_patterns import ClassOrder, Cover, UniquePatterns, candidates_of
 from .weighted import BinaryPatterns, weighted_cover
 
 Sizes = NDArray[np.int64]  # of columns: how many points each stands for
 
+# What asking about a block of candidates costs by itself, in words that could have been counted meanwhile.
+CALL_WORDS = 2**19
+LARGEST_BLOCK = 64  # candidates
 WASTE = 0.1  # of a block of candidates that may be claimed by others of it, and so be examined in vain
 COUNTS_AT_ONCE = 2**24  # counts of a block of candidates: 64 MiB
 SMALL = 2**15  # words of all patterns: the cache holds them, and one kernel covers a class in turn
@@ -96,8 +99,7 @@ def random_cover(
         return cover
     open_columns, selected = np.arange(*target), evidence.select(slice(*target))
     cost, position = evidence.cost(rest), 0
-    sizing = getattr(evidence, "block_sizing", HERE)
-    size = max(1, min(sizing.call_words // max(cost, 1), sizing.largest_block))
+    size = max(1, min(CALL_WORDS // max(cost, 1), LARGEST_BLOCK))
     while position < total and left:  # line 3
         # Line 4: candidates are examined in blocks, ahead of knowing which of them an earlier one of the block will
         # cover; the block is kept so short that little is examined in vain. Nothing but speed depends on it.
@@ -127,15 +129,15 @@ def random_cover(
             open_columns = open_columns[still]
             selected = evidence.select(open_columns)
         progress("detectors", n_points - left, n_points)
-        size = _block_size(cost, left, claimed_now / max(len(block), 1), len(open_columns), sizing)
+        size = _block_size(cost, left, claimed_now / max(len(block), 1), len(open_columns))
     cover.uncovered = start + np.flatnonzero(remaining)
     return cover
 
 
-def _block_size(cost: int, left: int, claimed_each: float, columns: int, sizing: BlockSizing = HERE) -> int:
+def _block_size(cost: int, left: int, claimed_each: float, columns: int) -> int:
     """Return how many candidates to examine with little waste, or with less of it than a call costs."""
     # Of a block of k, a candidate is examined in vain if another one claims it: k o / 2 left of them, if each claims o
     # others.
-    others = max(claimed_each - 1, 1 / sizing.largest_block)
-    size = max(WASTE * left / others, math.sqrt(2 * sizing.call_words / max(cost, 1) * left / others))
-    return int(max(1, min(size, sizing.largest_block, COUNTS_AT_ONCE // max(columns, 1))))
+    others = max(claimed_each - 1, 1 / LARGEST_BLOCK)
+    size = max(WASTE * left / others, math.sqrt(2 * CALL_WORDS / max(cost, 1) * left / others))
+    return int(max(1, min(size, LARGEST_BLOCK, COUNTS_AT_ONCE // max(columns, 1))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import local
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,6 @@ Pieces = list[tuple[int, int]]
 
 PIECE_WORDS = 2**27  # words counted in one piece of work: short enough that Ctrl-C is answered
 SHORT_WORDS = 2**18  # words: fewer are counted faster than they are shared out
-
-
-class BlockSizing(NamedTuple):
-    """Sizes of blocks of candidates: nothing but speed depends on them."""
-
-    call_words: int  # what asking costs by itself, in words that could have been counted meanwhile
-    largest_block: int
-
-
-HERE = BlockSizing(2**19, 64)  # where the patterns are in this memory
 
 
 class Evidence(Protocol):

@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 from .._kernels.counting import WORD_BITS, descend, hamming
 from .._support.console import Progress, silent
 from .._support.threads import SERIAL, Threads
-from ..exceptions import TooLargeError
 from ..network.bits import BitMatrix
 from ..network.weights import weigh_words
 from .evidence import Counts, Evidence
@@ -94,12 +93,8 @@ class BinaryPatterns:
 
     @classmethod
     def of(cls, counts: Evidence, start: int, stop: int) -> BinaryPatterns:
-        """Return the patterns of unique columns, all of which have to be in this memory."""
-        if not isinstance(counts, Counts):  # options refuse real-valued activations
-            raise TooLargeError(
-                'detectors="weighted" looks at all distinct patterns in one memory, which they exceed: '
-                'raise memory_limit, choose a smaller width, or use detectors="mask"'
-            )
+        """Return the patterns of unique columns."""
+        assert isinstance(counts, Counts)  # options refuse real-valued activations
         on, maybe = counts.patterns, counts.highest
         return cls(on.words, maybe.words, on.n_bits, start, stop, counts.threads)
 

@@ -43,8 +43,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     builds, whatever the chunks, the number of workers and the order in which they finish.
 
     Points stay where they are. Patterns (a bit for every point and hyperplane) come here, equal ones of a class
-    once; where even these exceed ``memory_limit`` they stay on the workers, and masks and limits travel. Refused:
-    ``noise``, ``exact_in``, activations other than the threshold.
+    once. Refused: ``noise``, ``exact_in``, activations other than the threshold.
 
     Parameters
     ----------
@@ -56,8 +55,8 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     client : distributed.Client or None, default=None
         None: the current client; without any, Dask's local scheduler, which takes data larger than memory too.
     memory_limit : int or None, default=None
-        Bytes that hyperplanes, distinct patterns or hashes of rows may take here (None: what the machine has).
-        Beyond, patterns of a fixed width stay on the workers, and an adaptive width is refused.
+        Bytes that hyperplanes, distinct patterns or hashes of rows may take here (None: what the machine has); hashes
+        beyond come in parts, all else is refused.
 
     Attributes
     ----------
@@ -102,10 +101,10 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         self._refuse_what_is_left_out()
         with progress_bar(bool(self.verbose)) as progress:
             runner = Runner(self.client, progress)
-            with Shards.of(X, runner, self.memory_limit) as points:
-                data = Labelled.of_targets(points, as_labels(gathered_labels(y, runner), len(points)))
-                points.labels = data.y
-                made = build(data, Options.of(self), self.random_state, progress)
+            points = Shards.of(X, runner, self.memory_limit)
+            data = Labelled.of_targets(points, as_labels(gathered_labels(y, runner), len(points)))
+            points.labels = data.y
+            made = build(data, Options.of(self), self.random_state, progress)
             digest = points.digest(data.y)
         self._remember_features(X, points.shape[1])
         self._keep(made, data.classes, made.certificate(len(data), digest, None))

@@ -1,13 +1,11 @@
-"""Rows of Dask collections, and back: chunks of any sizes, with global row numbers, looked at where they are."""
+"""Rows of Dask collections, in chunks of any sizes, and answers as such."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
-from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -30,15 +28,12 @@ from .runner import Runner, dask_module, delayed
 logger = logging.getLogger(__name__)
 
 SORTED_HASH = 40  # bytes that it takes to sort a hash with its row
-MERGED_PARTS = 4  # parts of patterns that are kept elsewhere, at least
-MOST_PARTS = 256  # every chunk is split into all parts: tasks are chunks times parts
-PART = 2**26  # bytes of patterns in one part, about: several for a worker, each of which it can hold
 MERGED = 2**26  # bytes of groups that are joined at a time
 
 
 @dataclass(eq=False)
 class Shards(ChunkedPoints):
-    """Points of a Dask collection, surveyed."""
+    """Points of a Dask collection: chunks that stay where they are, with global row numbers."""
 
     chunks: list[Any]  # each one a matrix or frame of some rows, delayed, in order
     starts: NDArray[np.int64]  # the number of each chunk's first row, and of all rows
@@ -47,23 +42,15 @@ class Shards(ChunkedPoints):
     memory: int
     labels: NDArray[Any] | None = None  # once they are known, digests of rows come along with the radius, in one pass
     shape: tuple[int, int] = field(init=False)
-    held: ExitStack = field(init=False, default_factory=ExitStack)
     radii: dict[bytes, float] = field(init=False, default_factory=dict)
     known_digest: str | None = field(init=False, default=None)
-
-    def __enter__(self) -> Shards:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Let go of what was kept on the workers."""
-        self.held.close()
 
     def __post_init__(self) -> None:
         self.shape = int(self.starts[-1]), self.surveys[0].n_features
 
     @classmethod
     def of(cls, X: Any, runner: Runner, memory: int | None = None) -> Shards:
-        """One pass over all chunks: their lengths, which Dask may not know, and whether their numbers will do."""
+        """Go once over all chunks, for their lengths, which Dask may not know, and refuse numbers that will not do."""
         chunks = row_chunks(X)
         memory = usable_memory() if memory is None else memory
         known = X.shape[0] if hasattr(X, "chunks") else np.nan
@@ -97,28 +84,28 @@ class Shards(ChunkedPoints):
         return self.shape[0]
 
     def _homes(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The chunk of each row; empty chunks have none."""
+        """Return the chunk of each row; empty chunks have none."""
         return np.asarray(np.searchsorted(self.starts, rows, side="right") - 1)
 
     def mean(self) -> Floats:
-        """Of the exact sum, merged from those of chunks."""
+        """Return the mean of the exact sum, merged from those of chunks."""
         total = ExactSum(self.shape[1])
         for one in self.surveys:
             total.merge(one.total)
         return total.over(len(self))
 
     def radius(self, origin: Floats) -> float:
-        """The largest of all chunks'."""
+        """Return the largest distance from a point, of all chunks'."""
         key = origin.tobytes()
         if key not in self.radii:
             found = self.runner.stream(self._labelled(tasks.radius_of_chunk, self.labels, delayed(origin)), "radius")
-            own, digest = _told(self.shape, found)
+            own, digest = _joined(self.shape, found)
             self.known_digest = None if self.labels is None else digest
             self.radii[key] = max(own.values())
         return self.radii[key]
 
     def closest_pair(self, codes: Codes) -> tuple[float, tuple[int, int]]:
-        """The closest of what any two chunks hold; of several, that with the least exact square, and the first rows."""
+        """Return the closest pair of any two chunks; of several, that of least exact square, and the first rows."""
         full = np.flatnonzero(np.diff(self.starts)).tolist()
         meetings = list(combinations(full, 2)) or [(full[0], full[0])]
         short, rows = codes.astype(np.min_scalar_type(int(codes.max()))), np.arange(len(self))
@@ -134,7 +121,7 @@ class Shards(ChunkedPoints):
         return min(gaps), min(closest, key=lambda pair: (exact_square(*self[np.array(pair)]), pair))
 
     def hashed_rows(self) -> Iterator[tuple[Rows, NDArray[np.uint64]]]:
-        """As the survey found them; where they are too many for this memory, in parts, with a pass for each."""
+        """Yield hashes of the survey; where they are too many for this memory, in parts, with a pass for each."""
         hashes = np.concatenate([one.hashes for one in self.surveys])
         if len(hashes) == len(self):
             self.surveys = [one._replace(hashes=np.empty(0, np.uint64)) for one in self.surveys]  # wanted once
@@ -148,16 +135,17 @@ class Shards(ChunkedPoints):
             yield np.concatenate([first + own for first, own in zip(firsts, rows, strict=True)]), np.concatenate(found)
 
     def _own(self, order: ClassOrder, candidates: CandidateOrder) -> list[tasks.Own]:
-        """What there is to know of the rows of every chunk, in few bytes."""
+        """Return classes and candidates of the rows of every chunk, in few bytes."""
         codes, ranks = order.codes(), np.full(len(self) if candidates else 0, tasks.SHORT_NO_RANK, dtype=np.uint32)
         for columns in candidates.values():
             ranks[order.rows[columns]] = np.arange(len(columns), dtype=np.uint32)
         return [tasks.Own(int(low), codes[low:high], ranks[low:high]) for low, high in pairwise(self.starts)]
 
     def groups(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> PatternGroups | None:
-        """All rows by class and pattern, if these fit in this memory."""
+        """Return all rows by class and pattern, None if these do not fit in this memory."""
         waiting = list[PatternGroups]()
-        for _, found in self.runner.stream(self._grouping(planes, order, candidates), "patterns"):
+        jobs = self._each(tasks.groups_of_chunk, self._own(order, candidates), delayed(planes))
+        for _, found in self.runner.stream(jobs, "patterns"):
             waiting.append(found)
             if sum(part.n_bytes for part in waiting[1:]) > max(waiting[0].n_bytes, MERGED):
                 waiting = [PatternGroups.joined(waiting)]
@@ -166,12 +154,8 @@ class Shards(ChunkedPoints):
         groups = PatternGroups.joined(waiting)
         return groups if groups.n_bytes <= self.memory else None
 
-    def _grouping(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> list[Any]:
-        """A task for every chunk that gives its groups."""
-        return self._each(tasks.groups_of_chunk, self._own(order, candidates), delayed(planes))
-
     def members(self, planes: Hyperplanes, order: ClassOrder, groups: PatternGroups) -> tuple[Rows, Rows]:
-        """Rows that are in some groups, ascending, and the place of its group for each."""
+        """Return rows that are in some groups, ascending, and the place of its group for each."""
         jobs = self._each(tasks.members_of_chunk, self._own(order, {}), delayed(planes), delayed(groups))
         rows, places = zip(*self.runner.run(jobs, "rows"), strict=True)
         return np.concatenate(rows), np.concatenate(places)
@@ -179,60 +163,36 @@ class Shards(ChunkedPoints):
     def unique_patterns(
         self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder, threads: Threads
     ) -> UniquePatterns:
-        """Evidence from all patterns: here if they fit in this memory, else where they are."""
+        """Return the unique patterns of all rows, which have to fit in this memory."""
         groups = self.groups(planes, order, candidates)
-        if groups is not None:
-            return self.as_unique(planes, order, candidates, groups, threads)
-        evidence = self._kept(planes, order, candidates)
-        return self._named(planes, order, candidates, evidence.groups, evidence)
-
-    def _kept(self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder) -> tasks.KeptCounts:
-        """Evidence from groups that stay where they are, equal ones together and once, until the next ask for this."""
-        self.held.close()
-        size = len(self) * 8 * n_words(planes.count)
-        n_parts = min(MOST_PARTS, max(MERGED_PARTS, size // PART))
-        logger.info("distinct patterns exceed memory_limit: they stay in %d parts where they are", n_parts)
-        splits = [delayed(tasks.split_groups)(groups, n_parts) for groups in self._grouping(planes, order, candidates)]
-        with self.runner.kept(splits, "patterns") as handles:
-            joins = [delayed(tasks.join_parts)(*(delayed(getitem)(one, k) for one in handles)) for k in range(n_parts)]
-            parts = self.held.enter_context(self.runner.kept(joins, "parts"))
-        return tasks.KeptCounts(parts, planes.count, self.runner)
+        if groups is None:
+            raise TooLargeError(
+                f"the distinct patterns of {planes.count} hyperplanes exceed what memory allows ({self.memory:,} "
+                "bytes): use a smaller width, or raise memory_limit"
+            )
+        return self.as_unique(planes, order, candidates, groups, threads)
 
     def as_unique(
-        self,
-        planes: Hyperplanes,
-        order: ClassOrder,
-        candidates: CandidateOrder,
-        groups: PatternGroups,
+        self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder, groups: PatternGroups,
         threads: Threads,
-    ) -> UniquePatterns:
-        """Evidence from groups that are here."""
-        evidence = Counts(BitMatrix(groups.words, planes.count), threads)
-        return self._named(planes, order, candidates, groups, evidence)
-
-    def _named(
-        self, planes: Hyperplanes, order: ClassOrder, candidates: CandidateOrder, groups: PatternGroups, evidence: Any
-    ) -> UniquePatterns:
-        """Groups of rows as groups of columns."""
+    ) -> UniquePatterns:  # fmt: skip
+        """Return groups of rows as groups of columns."""
         n_classes = len(order.starts) - 1
         starts = np.searchsorted(groups.codes, np.arange(n_classes + 1))
         firsts = [order.columns(groups.firsts[a:b], k) for k, (a, b) in enumerate(pairwise(starts))]
 
         def members(columns: Columns) -> Columns:
             wanted = groups.take(columns)
-            if not len(groups.words):
-                wanted = replace(wanted, words=evidence.highest.take(columns).words)
             rows, places = self.members(planes, order, wanted)
             codes = wanted.codes[places]
-            parts = [order.columns(rows[codes == k], int(k)) for k in np.unique(codes)]
-            return np.concatenate(parts)
+            return np.concatenate([order.columns(rows[codes == k], int(k)) for k in np.unique(codes)])
 
-        return UniquePatterns.of_groups(
-            replace(groups, firsts=np.concatenate(firsts)), evidence, candidates, n_classes, members
-        )
+        evidence = Counts(BitMatrix(groups.words, planes.count), threads)
+        named = replace(groups, firsts=np.concatenate(firsts))
+        return UniquePatterns.of_groups(named, evidence, candidates, n_classes, members)
 
     def patterns(self, planes: Hyperplanes, options: Options) -> Patterns:
-        """Every chunk's, side by side, if they fit in this memory."""
+        """Return the patterns of all rows side by side, if they fit in this memory."""
         needed = len(self) * 8 * n_words(planes.count) * (2 if options.has_open_bits else 1)
         if needed > self.memory:
             raise TooLargeError(
@@ -244,48 +204,48 @@ class Shards(ChunkedPoints):
         return Patterns.joined(self.runner.run(jobs, "bits"))
 
     def digest(self, y: NDArray[Any]) -> str:
-        """As :func:`exactfit.data.data_digest`: digests of rows come from where the rows are."""
+        """Return the digest of all rows, as :func:`exactfit.data.data_digest` does."""
         if self.known_digest is not None and y is self.labels:
             return self.known_digest
         found = self.runner.stream(self._labelled(tasks.digests_of_chunk, y), "digest")
-        return _told(self.shape, ((place, (None, digests)) for place, digests in found))[1]
+        return _joined(self.shape, ((place, (None, digests)) for place, digests in found))[1]
 
     def certify(self, model: Any, y: NDArray[Any], options: dict[str, Any]) -> Certificate:
-        """As :func:`exactfit.certify`, for every chunk where it is, joined."""
+        """Return the certificate of all rows, joined from those of chunks."""
         found = self.runner.stream(self._labelled(tasks.certified_chunk, y, delayed(model), delayed(options)), "proofs")
-        made, digest = _told(self.shape, found)
+        made, digest = _joined(self.shape, found)
         return Certificate.joined([one for _, one in sorted(made.items()) if one is not None], digest)
 
     def _labelled(self, work: Callable[..., Any], y: NDArray[Any] | None, *arguments: Any) -> list[Any]:
-        """A task for every chunk and its labels, if there are such."""
+        """Return a task for every chunk and its labels, if there are such."""
         labels = [None if y is None else y[low:high] for low, high in pairwise(self.starts)]
         return self._each(work, labels, *arguments)
 
     def _each(self, work: Callable[..., Any], owns: Sequence[Any], *arguments: Any) -> list[Any]:
-        """A task for every chunk and what belongs to it."""
+        """Return a task for every chunk and what belongs to it."""
         return [delayed(work)(chunk, own, *arguments) for chunk, own in zip(self.chunks, owns, strict=True)]
 
 
-def _told(
+def _joined(
     shape: tuple[int, int], results: Iterable[tuple[int, tuple[Any, NDArray[np.uint8]]]]
 ) -> tuple[dict[int, Any], str]:
-    """What chunks tell, by their place; and the digest of all rows, joined in order as those of chunks come."""
-    told, digest, early, turn = dict[int, Any](), new_digest(shape), dict[int, NDArray[np.uint8]](), 0
+    """Return results of chunks by their place, and the digest of all rows, joined in order as those of chunks come."""
+    found, digest, early, following = dict[int, Any](), new_digest(shape), dict[int, NDArray[np.uint8]](), 0
     for place, (own, digests) in results:
-        told[place], early[place] = own, digests
-        while turn in early:
-            digest.update(early.pop(turn))
-            turn += 1
-    return told, digest.hexdigest()
+        found[place], early[place] = own, digests
+        while following in early:
+            digest.update(early.pop(following))
+            following += 1
+    return found, digest.hexdigest()
 
 
 def is_collection(data: Any) -> bool:
-    """Whether Dask holds it."""
+    """Return whether something is a Dask collection."""
     return bool(dask_module("dask").is_dask_collection(data))
 
 
 def row_chunks(X: Any) -> list[Any]:
-    """The chunks of an array or frame, each with all features of some rows."""
+    """Return the chunks of an array or frame, each with all features of some rows."""
     if not is_collection(X):
         raise DataError(
             f"X must be a Dask array or frame, got {type(X).__name__}: InterpolatingClassifier takes others"
@@ -301,7 +261,7 @@ def row_chunks(X: Any) -> list[Any]:
 
 
 def _refuse_words(frame: Any) -> None:
-    """Columns of a frame must hold numbers."""
+    """Refuse columns of a frame that hold no numbers."""
     kinds = {name: getattr(dtype, "numpy_dtype", dtype) for name, dtype in frame.dtypes.items()}
     words = [name for name, kind in kinds.items() if getattr(kind, "kind", "O") not in "fiub"]
     if words:
@@ -311,7 +271,7 @@ def _refuse_words(frame: Any) -> None:
 
 
 def lazy_rows(X: Any, work: Callable[..., NDArray[Any]], argument: Any, like: NDArray[Any]) -> Any:
-    """A function of every chunk and one argument as a Dask array, one row for each; ``like`` is one without any."""
+    """Return a function of every chunk and one argument as a Dask array; ``like`` is its result for no rows."""
     da = dask_module("dask.array")
     chunks = row_chunks(X)
     lengths = X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * len(chunks)
@@ -324,7 +284,7 @@ def lazy_rows(X: Any, work: Callable[..., NDArray[Any]], argument: Any, like: ND
 
 
 def gathered_labels(y: Any, runner: Runner) -> Any:
-    """Labels of a Dask collection, all of them here; others as they are."""
+    """Return all labels of a Dask collection; others as they are."""
     if not is_collection(y):
         return y
     parts = runner.run(list(np.ravel(np.array(y.to_delayed(), dtype=object))), "labels")
