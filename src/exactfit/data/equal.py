@@ -66,6 +66,7 @@ def conflicts(X: Matrix, y: Codes) -> list[NDArray[np.intp]]:
 def conflict_pairs(groups: list[NDArray[np.intp]], y: Codes) -> list[tuple[int, int]]:
     """Return for each group its first row, paired with the first row of every other label in it."""
     pairs = []
+    # One pair for each label names every contradiction: all pairs of a large group would be too many.
     for group in groups:
         labels, firsts = np.unique(y[group], return_index=True)
         pairs += [(int(group[0]), int(group[first])) for first in sorted(firsts[labels != y[group[0]]])]

@@ -33,7 +33,6 @@ Codes = NDArray[np.int64]
 LABEL_TILE = 2**16  # labels hashed at a time, as text
 GAPS = ("NAType", "NaTType")  # types of pandas' missing values, which need not be installed
 DIGEST_BYTES = 32  # of SHA-256
-SHORT_BYTES = 1024  # of a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +103,7 @@ class Labelled:
 
     def take(self, rows: Rows) -> Labelled:
         """Return some rows; classes stay, though some may have no point left."""
+        # Rows of a file stay in a file: they may be larger than memory.
         X = copied(self.X, self.X.dtype, rows) if is_mapped(self.X) else self.X[rows]
         return replace(self, X=X, y=self.y[rows], codes=self.codes[rows])
 
@@ -139,6 +139,7 @@ def target_code(target: Any, classes: NDArray[Any], *, one_of_many: bool = False
         return target
     if len(classes) > 2 and not one_of_many:
         raise ParameterError(f"target={shown(target)} needs a problem of two classes, this one has {len(classes)}")
+    # By hash, not by comparison: of an array, == would be an array.
     codes = {label: code for code, label in enumerate(classes.tolist())}
     if not isinstance(target, Hashable) or target not in codes:
         raise ParameterError(f"target must be one of {shown(classes.tolist())}, 'all' or None, got {shown(target)}")
@@ -152,6 +153,7 @@ def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
             raise DataError(f"y must hold class indices (whole numbers) for a network, got {labels.dtype}")
         return labels.astype(np.int64)
     index = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
+    # Objects of several types cannot be sorted.
     if labels.dtype == object:
         return np.array([index.get(label, -1) for label in labels.tolist()], dtype=np.int64)
     found, inverse = np.unique(labels, return_inverse=True)
@@ -189,6 +191,7 @@ def as_labels(y: Any, n_samples: int, *, or_column: bool = False) -> NDArray[Any
         labels = np.asarray(y.to_numpy(dtype=dtype) if is_nullable else y)
     except ValueError:
         raise DataError(f"{wanted}, got sequences of different lengths") from None
+    # scikit-learn's own function, for the warning that its checks look for.
     if or_column and labels.shape == (n_samples, 1):
         from sklearn.utils.validation import column_or_1d
 
@@ -215,19 +218,10 @@ def row_digests(tile: Floats, labels: NDArray[Any]) -> NDArray[np.uint8]:
     if labels.dtype.kind in "biuUS":
         distinct, places = np.unique(labels, return_inverse=True)
     texts = [str(label).encode("utf-8", "surrogatepass") for label in distinct.tolist()]
-    row_bytes = 8 * tile.shape[1]
-    # A short row is copied together with its label: that saves a call of hashlib, which takes longer than the hash.
-    if 0 < row_bytes <= SHORT_BYTES:
-        rows = numbers.view(f"V{row_bytes}")[:, 0].tolist()
-        digests = [
-            hashlib.sha256(row + texts[place]).digest() for row, place in zip(rows, places.tolist(), strict=True)
-        ]
-    else:
-        digests = []
-        for numbers_of_row, place in zip(numbers, places.tolist(), strict=True):
-            message = hashlib.sha256(numbers_of_row.data)
-            message.update(texts[place])
-            digests.append(message.digest())
+    size = 8 * tile.shape[1]
+    rows = numbers.view(f"V{size}")[:, 0].tolist() if size else [b""] * len(tile)
+    # A row is copied together with its label: a second call of hashlib would take longer than the copy.
+    digests = [hashlib.sha256(row + texts[place]).digest() for row, place in zip(rows, places.tolist(), strict=True)]
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(tile), DIGEST_BYTES)
 
 

@@ -77,6 +77,7 @@ def refuse_misshapen(X: Any, name: str = "X") -> None:
 
 def refuse_masked(X: Any, name: str = "X") -> None:
     """Refuse masked arrays with masked entries, and lists of such: numbers below a mask are no data."""
+    # NumPy makes plain arrays of lists of masked rows, and the masks are lost.
     parts = X if isinstance(X, list | tuple) else [X]
     for row, part in enumerate(parts):
         if isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part):
@@ -100,6 +101,7 @@ def as_matrix(X: Any, name: str = "X") -> Matrix:
     if values.dtype.kind not in "fiubO" or (values.dtype.kind == "f" and values.dtype.itemsize > 8):
         raise DataError(f"{name} must hold real numbers that float64 can hold, got {values.dtype}: convert them first")
     refuse_inexact_integers(values if sp.issparse(X) else X, range(values.shape[1]))
+    # float32 stays as it is: as float64 it would take twice the memory, and be the same numbers.
     dtype: Any = np.float32 if values.dtype == np.float32 else np.float64
     try:
         return values.astype(dtype, copy=False) if sp.issparse(values) else np.ascontiguousarray(values, dtype=dtype)
@@ -143,6 +145,7 @@ def _summed(data: NDArray[Any], is_first: NDArray[np.bool_]) -> tuple[NDArray[An
     is_sum = np.bincount(places) > 1
     with np.errstate(over="ignore", invalid="ignore"):
         sums, sizes = np.bincount(places, values), np.bincount(places, np.abs(values))
+    # Sums of integers are exact in float64 as long as no partial sum is beyond 2^53.
     if data.dtype.kind in "iub":
         low, high = (0, 1) if data.dtype.kind == "b" else (np.iinfo(data.dtype).min, np.iinfo(data.dtype).max)
         fits = (sums >= low) & (sums <= high) & (sizes < EXACT_INTEGERS)
@@ -157,6 +160,7 @@ def _summed(data: NDArray[Any], is_first: NDArray[np.bool_]) -> tuple[NDArray[An
 
 def finite_points(matrix: Matrix, name: str = "X") -> Matrix:
     """Refuse NaN and infinity, and write -0.0 as 0.0: they are one number, and must give one network."""
+    # A copy is made only if there is something to write: most data hold no -0.0.
     negative = False
     for tile in row_tiles(matrix):
         part = matrix[tile]
@@ -179,6 +183,7 @@ def with_canonical_zeros(matrix: Matrix) -> Matrix:
 
 def is_mapped(X: Any) -> bool:
     """Return whether an array is in a file, so that it may be larger than memory."""
+    # Views and what ``np.asarray`` makes are no memmap themselves, but their last base is.
     while X is not None and not isinstance(X, mmap.mmap):
         X = getattr(X, "base", None)
     return X is not None
@@ -237,7 +242,7 @@ def validated(estimator: Any, X: Any, **options: Any) -> Any:
     options |= {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     try:
         points = validate_data(estimator, X, **options)
-    except OverflowError:
+    except OverflowError:  # of an integer that no float64 can hold, even rounded: name its column
         refuse_inexact_integers(X, range(np.shape(X)[1]))
         raise
     except ValueError as error:
@@ -392,6 +397,7 @@ class ExactSum:
 
     def over(self, count: int) -> Floats:
         """Return the sums divided by a number, each rounded once."""
+        # Digits below the last are carried, so that each fits 32 bits: they are an integer as they are in memory.
         lows = [int.from_bytes(line.tobytes(), "little") for line in self.digits[:, :-1].astype("<u4")]
         shift = DIGIT_BITS * (DIGITS - 1)
         totals = (low + (top << shift) for low, top in zip(lows, self.digits[:, -1].tolist(), strict=True))

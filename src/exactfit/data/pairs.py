@@ -64,6 +64,7 @@ class _Candidates:
 
     def bounds_of(self, places: Rows) -> Floats:
         """Return a copy of some points' bounds; outdated ones are only less strict."""
+        # Threads improve their own copies: a bound that another thread changes meanwhile would have to be locked.
         return self.bounds.copy() if self.shared else self.bounds[places]
 
     def add(self, pairs: Pairs) -> None:
@@ -72,6 +73,7 @@ class _Candidates:
             return
         point_set, smallest = self.point_set, float(pairs.squares.min())
         with self.lock:
+            # Pairs that only a later bound rules out are dropped when candidates are decided.
             if self.shared:
                 self.bounds[0] = min(self.bounds[0], kernels.reach(smallest, point_set.share))
                 self.added.append(pairs.take(self._may_win(pairs)))
@@ -144,6 +146,7 @@ def _by_blocks(point_set: PointSet, codes: Codes, found: _Candidates, work: Exec
             found.add(Pairs(here, there, room.squares[:count].copy()))
         steps.add(1)
 
+    # Threads work on pieces of their own; BLAS would add threads to each of them.
     with single_threaded_blas():
         work.threads.map(scan, pieces)
 
@@ -211,6 +214,7 @@ def closest_pair(X: Matrix, codes: Codes, work: Executor) -> tuple[float, tuple[
     equal = conflicts(X, codes)
     if equal:
         return 0.0, min(conflict_pairs(equal, codes))
+    # Of equal points one stands for all: the data may hold very many of them.
     firsts, _ = distinct_rows(X, codes)
     pair = _search(PointSet(X, firsts), codes[firsts], True, work)
     a, b = int(firsts[pair.left[0]]), int(firsts[pair.right[0]])
@@ -241,6 +245,7 @@ class Nearest:
 
     def closest(self) -> tuple[float, tuple[int, int]]:
         """Return distance and rows of the closest pair of all: the lowest of the rows that may attain it, exactly."""
+        # Computed squares cannot tell which of these is the smallest.
         near = np.flatnonzero(self.squares <= self.squares.min() * (1.0 + 4.0 * self.point_set.share) + TINY)
         one_group = np.zeros(len(near), dtype=np.int64)
         a = int(near[closest_of_groups(self.point_set.X, one_group, near, self.rows[near])[0]])

@@ -57,6 +57,7 @@ class PointSet:
         self.dimension = int(X.shape[1])
         self.share = 1.01 * (self.dimension + 8) * U64
         self.share_filter = 2.02 * (self.dimension + 24) * U64
+        # A centre near the points makes norms, and with them the filter's error bound, small.
         middle = np.linspace(0, len(rows) - 1, min(len(rows), CENTRE_ROWS)).astype(np.int64)
         self.centre: Floats = self.take(middle).mean(axis=0)
 
@@ -125,6 +126,7 @@ def _root(square: Fraction) -> float:
     """Return the float64 nearest to the square root of an exact number whose denominator is a power of two."""
     if square == 0:
         return 0.0
+    # An integer square root of so many bits that float64 is one rounding away.
     top, shift = square.numerator, square.denominator.bit_length() - 1
     extra = max(0, 160 - top.bit_length())
     extra += (shift + extra) % 2

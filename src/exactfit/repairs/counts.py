@@ -55,6 +55,7 @@ class ReachedCounts:
 def count_patches(targets: Targets, reach: float, kind: str, root: np.random.SeedSequence, threads: Threads) -> Patches:
     """Build masks or weighted detectors that claim the targets."""
     sampler = GaussianSampler(targets.X, root, max_bias="radius", center=True)
+    # Few hyperplanes make small files: more are drawn only where these leave a target uncovered.
     for width in WIDTHS:
         Memory.for_layer(targets.X).refuse_too_large(width)
         layer = _FirstLayer(targets, sampler.first(width), threads)
@@ -77,6 +78,7 @@ class _FirstLayer:
 
     def __init__(self, targets: Targets, planes: Hyperplanes, threads: Threads) -> None:
         self.targets, self.planes, self.threads = targets, planes, threads
+        # A cover's targets are a range of columns, and so are the points of other classes on either side.
         is_other = np.ones(len(targets.codes), dtype=np.int64)
         is_other[targets.rows] = 0
         halves = 2 * targets.codes + is_other
@@ -107,6 +109,7 @@ class _FirstLayer:
         classes = ClassOrder(np.arange(len(columns)), np.array([0, n_targets, len(columns)]))
         counts = Counts(few.on, self.threads, few.maybe)
         (cover,) = cover_classes(counts, classes, (0,), Options(detectors="weighted"), root)
+        # Each limit falls to the least that claims the targets that no detector before claims, then goes up by reach.
         own, waiting = few.take(slice(0, n_targets)), np.ones(n_targets, dtype=bool)
         for place, (weights, limit) in enumerate(zip(cover.weights or (), cover.limits, strict=True)):
             highest = count_range(own, weights)[1]
@@ -189,6 +192,7 @@ def lowered_counts(
     planes = Hyperplanes(found.normals, found.biases)
     bits = patterns_of(X, planes, _in_format(given), threads)
     limits = found.limits.copy()
+    # New points of the patch's own class need no lower limit.
     for place, code in enumerate(patches.codes):
         rest = np.flatnonzero(codes != code)
         if len(rest):

@@ -49,6 +49,7 @@ class Graph:
             path = Path(model)
             if path.stat().st_size > LARGEST_FILE:
                 raise ParameterError(f"{path.name} is larger than one ONNX file can be")
+            # A device or pipe may never end.
             model = refuse_endless(path).read_bytes()
         graph = cls(model if isinstance(model, bytes) else model.SerializeToString())
         _ = graph.input_shape, graph.input_dtype  # each refuses what points cannot be
@@ -80,6 +81,7 @@ class Graph:
     def session(self) -> Any:
         """The model as it runs here."""
         _require("onnxruntime")
+        # No program of ours reports to anybody.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
 
@@ -153,6 +155,7 @@ class Graph:
         """Number of scores of a point; None without scores."""
         if self.scores is None:
             return None
+        # Shapes of outputs may be unknown to the graph: one point says it.
         return int(self._run(np.zeros((1, self.n_features)), self.scores).shape[1])
 
     @cached_property
@@ -160,6 +163,7 @@ class Graph:
         """Labels by class index, where the node that makes the labels names them."""
         from onnx import helper
 
+        # Backwards from the labels, over nodes that leave them what they are.
         makers = {name: node for node in self.proto.graph.node for name in node.output}
         node = makers.get(self.label)
         while node is not None and node.op_type in SAME:
@@ -189,6 +193,7 @@ class Graph:
         refuse_other_features(X.shape[1], self.n_features, taker="model")
         tiles = []
         for tile in row_tiles(X, RUN_ROWS):
+            # A session takes one type and shape of input only.
             points = dense_rows(X, tile).astype(self.input_dtype).reshape(-1, *self.input_shape)
             try:
                 (found,) = self.session.run([output], {self.input.name: points})
@@ -246,6 +251,7 @@ class ChainReader:
         """Read weights @ signal + bias."""
         if self._sum is not None:  # two sums in a row are two layers
             self._finish(None)
+        # A sign is the difference of two units: W (a - b) = [W, -W] [a, b].
         wide = np.concatenate([weights, -weights], axis=1) if self._are_signs else weights
         self._are_signs = False
         self._sum = wide, np.zeros(len(wide), dtype=wide.dtype) if bias is None else np.asarray(bias)
@@ -260,6 +266,7 @@ class ChainReader:
 
     def relu(self) -> bool:
         """Read max(signal, 0), after a sum, or an activation that leaves nothing for it to do."""
+        # ReLU after ReLU or a threshold changes nothing; a sign may be negative.
         if self._sum is None:
             return bool(self.layers) and self.layers[-1].activation is not None and not self._are_signs
         self._finish(RELU)
@@ -280,6 +287,7 @@ class ChainReader:
         if self._sum is None:
             return None
         weights, bias = self._sum
+        # A positive score is the second class: the first has the score zero.
         if len(weights) == 1:
             weights, bias = (np.concatenate([np.zeros_like(part), part]) for part in (weights, bias))
             self._sum = weights, bias
@@ -323,6 +331,7 @@ class _Walk:
         if node.op_type == "Constant" and "value" in given:
             self.constants[node.output[0]] = numpy_helper.to_array(given["value"])
             return True
+        # In a chain every node takes the signal of the one before, and otherwise constants.
         moving = [name for name in node.input if name and name not in self.constants]
         if len(moving) == 1 and moving[0] in self.ends and moving[0] != self.signal:
             return self._end(node, given, moving[0])
@@ -363,6 +372,7 @@ class _Walk:
         """Read scores or the place of the largest, which say no more than the last sum."""
         self.ends.update(node.output)
         (self.places if node.op_type == "ArgMax" else self.scores).update(node.output)
+        # Along classes, and the first of equal scores, as a chain answers.
         axis = given.get("axis", 0 if node.op_type == "ArgMax" else -1)
         return axis in (1, -1) and not given.get("select_last_index")
 

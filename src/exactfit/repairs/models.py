@@ -180,6 +180,7 @@ def _answered(model: Any, X: Matrix | None, labels: Any) -> NDArray[Any]:
     if X is None:
         raise ParameterError("the model does not name its classes: pass classes=...")
     answers = _one_each(getattr(model, "predict", model)(_as_fitted(model, X)), X.shape[0])
+    # NumPy would join numbers and text as text, and no answer would be right.
     if (answers.dtype.kind in "US") != (labels.dtype.kind in "US"):
         raise DataError(
             f"the model answers {answers.dtype} and the labels are {labels.dtype}: they must be of one kind"
@@ -199,6 +200,7 @@ def _one_each(answers: Any, n_rows: int) -> NDArray[Any]:
 
 def _as_fitted(model: Any, X: Matrix) -> Any:
     """Return points as the model knows them: in a frame if it was fitted to one."""
+    # scikit-learn warns of points without names where it was fitted with some.
     names = getattr(model, "feature_names_in_", None)
     if names is None or sp.issparse(X) or len(names) != X.shape[1]:
         return X
@@ -216,8 +218,10 @@ def _module_scores(module: Any, X: Matrix) -> Floats:
     """Return a module's outputs, in the type of its own numbers, in evaluation mode."""
     import torch
 
+    # Another type would be refused, or rounded in another way than in use.
     numbers = next((part for part in module.parameters()), None)
     dtype = torch.float32 if numbers is None else numbers.dtype
+    # Dropout and batch normalisation answer otherwise while training.
     was_training = module.training
     module.eval()
     try:
@@ -271,10 +275,12 @@ def chain_of(model: Any) -> Network | None:
 
 def _read_modules(parts: list[Any], reader: ChainReader) -> bool:
     """Read torch's modules, as long as they are known."""
+    # A softmax at the end keeps the order of outputs.
     while parts and type(parts[-1]).__name__ in ("Softmax", "LogSoftmax", "Identity"):
         parts.pop()
     for part in parts:
         kind = type(part).__name__
+        # A user's own subclass may compute anything.
         if not type(part).__module__.startswith("torch.nn.modules"):
             return False
         if kind == "Linear":

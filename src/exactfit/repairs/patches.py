@@ -88,6 +88,7 @@ class Patches:
 
     def fired(self, X: Matrix) -> tuple[Rows, Rows]:
         """Return pairs (row, patch) of the rows of X on which patches fire, row by row."""
+        # Without the last layer the outputs are the patches themselves.
         units = Network(self.network.layers[:-1], self.network.decoder, self.network.input_map)
         rows, places = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
         for tile in row_tiles(X) if len(self) else ():
@@ -98,6 +99,7 @@ class Patches:
 
     def joined(self, new: Patches) -> Patches:
         """Return these patches and new ones of the same kind in one network."""
+        # Without targets the network is an empty one of balls, whatever the kind: there is nothing to join.
         if not len(self) or not len(new):
             return self if len(self) else new
         names = ("anchors", "fires_within", "silent_beyond")
@@ -137,12 +139,14 @@ def ball_patches(
             f"balls around rows {rows} would also claim a point of another label, as {targets.exact_in or 'float64'} "
             'rounds: use patches="mask", centre the data, or correct labels of points that are nearly equal'
         )
+    # Between the two, radii grow evenly: squares would leave most reaches near the largest.
     squares = least
     if reach:
         radii = (1.0 - reach) * np.sqrt(least) + reach * np.sqrt(largest)
         squares = np.clip(np.square(radii), least, largest)
     norms, unit = _norms(centres), _unit(centres, form)
     waiting, chosen = np.ones(len(centres), dtype=bool), []
+    # In random order, as anchors are taken: a ball that reaches far claims targets that then need none.
     for place in stream(root, ORDER).permutation(len(centres)):
         if waiting[place]:
             chosen.append(place)

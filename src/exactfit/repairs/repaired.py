@@ -175,6 +175,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Matrix, y: ArrayLike) -> RepairedClassifier:
         """Build the patches, and prove the whole; the classifier is left as it was if anything is refused."""
+        # On a copy, so that an error leaves this classifier as it was.
         made = self.__sklearn_clone__()
         points, labels = validated_pair(made, X, y)
         made._check_options()
@@ -236,6 +237,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _build(self, targets: Targets, change: int) -> Patches:
         """Return patches that claim the targets, and no given point of another label."""
+        # Every change has a seed of its own, so that adding points repeats as well.
         seed = seed_sequence(self.random_state)
         root = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, change))
         if self.patches == "ball" or not len(targets.rows):
@@ -266,6 +268,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Take over a repair that was built, and prove it."""
         self._take(made, given)
         answers = None if made.network.model is not None else made.answers  # of a chain nothing is taken as given
+        # Proved from the numbers by other code than built the patches, before anything is kept.
         self.certificate_ = certificate = self._certified(*given, answers)
         if not certificate.holds:
             rows = ", ".join(map(str, certificate.errors[:10]))
@@ -345,6 +348,7 @@ class RepairedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if scores.ndim == 1:
             scores[rows] = np.where(patched[rows] == 1, 1.0, -1.0) * (1.0 + np.abs(scores[rows]))
             return scores
+        # Above the largest of its row, whatever the sign of that.
         scores[rows, patched[rows]] = 1.0 + 2.0 * scores[rows].max(axis=1, initial=0.0)
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 

@@ -119,6 +119,7 @@ def find_suspects(
         ratios = np.where(to_other[:, 0] == 0, 0.0, to_other[:, 0] / np.nanmedian(around, axis=1))
     near, distances = evidence.near, evidence.distances
     strangers = np.count_nonzero((codes[near] != codes[:, None])[:, :k] & (near[:, :k] != NOBODY), axis=1)
+    # Of one class for this: equal rows with different labels are equal as well.
     firsts, places = distinct_rows(points, np.zeros_like(codes))
     found = Suspects(
         score=score,
@@ -305,6 +306,7 @@ def cross_validated(model: Any, X: Any, codes: Codes, seed: int) -> Floats:
             f"model must be a scikit-learn classifier with predict_proba, got {type(model).__name__}: "
             "wrap it in CalibratedClassifierCV, or pass pred_probs"
         )
+    # Stratified, so that most folds hold every class; a class of one row is missing in one.
     folds = StratifiedKFold(max(2, min(FOLDS, int(np.bincount(codes).max()))), shuffle=True, random_state=seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")  # in a fold without it, it is improbable

@@ -139,9 +139,11 @@ class Suspects:
 
         Nearly: at most a tenth as far from each other as a row usually is from its nearest.
         """
+        # Equal rows have the distance zero: with them the usual distance would be zero as well.
         apart = self.nearest[(self.nearest > 0) & np.isfinite(self.nearest)]
         limit = NEAR * float(np.median(apart)) if len(apart) else 0.0
         close = np.flatnonzero((self.to_conflict > 0) & (self.to_conflict <= limit))
+        # A pair is there from both its rows, and named once.
         close = close[np.argsort(self.to_conflict[close], kind="stable")]
         pairs = [(int(self.rows[place]), int(self.conflicts[place, 0])) for place in close]
         return list(dict.fromkeys((min(pair), max(pair)) for pair in pairs))
@@ -152,6 +154,7 @@ class Suspects:
         known = self.away[np.isfinite(self.away)]
         if not len(known):
             return self.rows[:0]
+        # Quartiles, since means and deviations follow the very rows that are looked for.
         low, high = np.quantile(known, [0.25, 0.75])
         beyond = np.flatnonzero(np.isfinite(self.away) & (self.away > high + FENCE * (high - low)) & (self.away > 0))
         return self.rows[beyond[np.argsort(-self.away[beyond], kind="stable")]]
