@@ -184,7 +184,8 @@ def test_settling_changes_open_bits_only():
     words[1:3, 2:7] = wrong.words
     lone = np.full(134, -1, dtype=np.int64)
     shifted_W, shifted_b = np.vstack([np.zeros((64, 3)), W]), np.concatenate([np.zeros(64), b])
-    signs.settle(X, shifted_W, shifted_b, lone, 1, 2, words, open_bits)
+    planes = signs.SparsePlanes(3 * np.arange(135), np.arange(0), shifted_W.ravel(), shifted_b)
+    signs.settle(X, np.arange(0), planes, lone, 1, 2, words, open_bits)
     np.testing.assert_array_equal(BitMatrix(words[1:3, 2:7].copy(), 70).to_bool(), np.where(opened, truth, ~truth))
     assert not open_bits.any()
     words[1:3, 2:7] = 0
@@ -324,7 +325,8 @@ def test_settling_few_weights_is_always_right(call, seed):
     for before in (0, ALL):
         words, open_bits = np.full((2, 6), before, dtype=np.uint64), np.zeros((2, 3), dtype=np.uint64)
         open_bits[0, 1], open_bits[1, 1] = 3, 2
-        signs.settle_sparse(rows, columns, planes, 2, words, open_bits)
+        lone = np.where(np.diff(planes.starts) == 1, 0, -1)
+        signs.settle(rows, columns, planes, lone, 0, 2, words, open_bits)
         assert not open_bits.any()
         assert [int(words[0, 3]) & 1, int(words[0, 3]) >> 1 & 1, int(words[1, 3]) >> 1 & 1] == truth
         words[0, 3] ^= np.uint64((int(words[0, 3]) ^ before) & 3)

@@ -304,7 +304,7 @@ def left_in_doubt(monkeypatch):
     """Stop after the filter: what it leaves in doubt is collected, not settled."""
     found = []
 
-    def settle(_tile, _weights, _biases, _lone, first_word, start, _words, open_bits):
+    def settle(_tile, _columns, _planes, _lone, first_word, start, _words, open_bits):
         found.append((first_word, start, open_bits.copy()))
 
     monkeypatch.setattr(_sides.kernels, "settle", settle)

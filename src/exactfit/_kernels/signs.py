@@ -7,7 +7,7 @@ then replaces every doubtful bit by the exact one.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,11 +177,11 @@ def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
 
 
 class SparsePlanes(NamedTuple):
-    """Hyperplanes with few weights each, as the rows of a CSR matrix over the columns that are gathered."""
+    """Hyperplanes as the rows of a CSR matrix over the columns that are gathered; dense if ``features`` is empty."""
 
     starts: NDArray[np.int64]
     features: NDArray[np.int64]
-    weights: NDArray[np.float64]
+    weights: NDArray[Any]
     biases: NDArray[np.float64]
 
 
@@ -297,40 +297,13 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
 
 
 @compiled
-def settle_sparse(rows, columns, planes, start, words, open_bits):
-    """Replace every open bit of hyperplanes with few weights by the exact side; clears ``open_bits``."""
-    limbs, one = np.zeros(LIMBS, np.int64), np.uint64(1)
-    longest = np.int64(0)
+def settle(rows, columns, planes, lone, first_word, start, words, open_bits):
+    """Replace every open bit by the exact side; clears ``open_bits``."""
+    # ``lone[i]`` is the place of the only weight of hyperplane i among those that are stored, -1 if there are more.
+    limbs, one, longest = np.zeros(LIMBS, np.int64), np.uint64(1), np.int64(0)
     for i in range(planes.biases.shape[0]):
         longest = max(longest, planes.starts[i + 1] - planes.starts[i])
-    x = np.empty(longest)
-    for w in range(open_bits.shape[0]):
-        for r in range(open_bits.shape[1]):
-            left = open_bits[w, r]
-            if left == np.uint64(0):
-                continue
-            open_bits[w, r] = np.uint64(0)
-            word = words[w, start + r]
-            for bit in range(64):
-                here = one << np.uint64(bit)
-                if left & here:
-                    i = 64 * w + bit
-                    first, last = planes.starts[i], planes.starts[i + 1]
-                    for k in range(first, last):
-                        x[k - first] = rows[r, columns[planes.features[k]]]
-                    lone = 0 if last - first == 1 else -1
-                    if positive(x[: last - first], planes.weights[first:last], planes.biases[i], lone, limbs):
-                        word |= here
-                    else:
-                        word &= ~here
-            words[w, start + r] = word
-
-
-@compiled
-def settle(rows, weights, biases, lone, first_word, start, words, open_bits):
-    """Replace every open bit by the exact side; clears ``open_bits``."""
-    limbs = np.zeros(LIMBS, np.int64)
-    one = np.uint64(1)
+    gathered, is_dense = np.empty(longest), planes.features.shape[0] == 0
     for w in range(open_bits.shape[0]):
         for r in range(open_bits.shape[1]):
             left = open_bits[w, r]
@@ -342,7 +315,11 @@ def settle(rows, weights, biases, lone, first_word, start, words, open_bits):
                 here = one << np.uint64(bit)
                 if left & here:
                     i = 64 * (first_word + w) + bit
-                    if positive(rows[r], weights[i], biases[i], lone[i], limbs):
+                    first, last = planes.starts[i], planes.starts[i + 1]
+                    x = rows[r, : last - first] if is_dense else gathered[: last - first]
+                    for k in range(first, first if is_dense else last):
+                        x[k - first] = rows[r, columns[planes.features[k]]]
+                    if positive(x, planes.weights[first:last], planes.biases[i], lone[i], limbs):
                         word |= here
                     else:
                         word &= ~here

@@ -128,10 +128,16 @@ class _Filter:
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
         self.n_columns = int(weights.shape[1])  # features of a point that are held at a time
-        self.lone = np.empty(0, dtype=np.int64)  # index of the only weight of each hyperplane, -1 of others
-        if not sp.issparse(weights):
+        # The place of the only weight of each hyperplane among those that are stored, -1 of others.
+        if sp.issparse(weights):
+            self.lone = np.where(np.diff(weights.indptr) == 1, 0, -1).astype(np.int64)
+            starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
+            self.planes = kernels.SparsePlanes(starts, features, weights.data.astype(np.float64), biases)
+        else:
             nonzero = weights != 0
             self.lone = np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
+            starts = self.n_columns * np.arange(len(biases) + 1)
+            self.planes = kernels.SparsePlanes(starts, np.arange(0), weights.ravel(), biases)
 
     def take(self, start: int, stop: int) -> Floats:
         """Return some of the points, dense."""
@@ -145,15 +151,13 @@ class _SparseWeights(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        weights = self.weights
-        starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
-        self.columns = np.arange(weights.shape[1])
+        features = self.planes.features
+        self.columns = np.arange(self.n_columns)
         # Of very many columns, as text has, those that no hyperplane looks at are not even gathered.
-        self.narrow = weights.shape[1] > LOW_DIMENSION + 4 * len(features)
+        self.narrow = self.n_columns > LOW_DIMENSION + 4 * len(features)
         if self.narrow:
             self.columns, features = np.unique(features, return_inverse=True)
-        self.n_columns = max(1, len(self.columns))
-        self.planes = kernels.SparsePlanes(starts, features, weights.data.astype(np.float64), self.biases)
+        self.n_columns, self.planes = max(1, len(self.columns)), self.planes._replace(features=features)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         start, stop = piece
@@ -168,7 +172,7 @@ class _SparseWeights(_Filter):
         else:
             kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
         if open_bits.any():
-            kernels.settle_sparse(tile, columns, self.planes, start, self.words, open_bits)
+            kernels.settle(tile, columns, self.planes, self.lone, 0, start, self.words, open_bits)
 
 
 # Proof of the bound: d products and d additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| +
@@ -190,7 +194,7 @@ class _LowDimension(_Filter):
         open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
         kernels.decide_low(tile, self.lines, self.biases, self.slopes, self.doubts, piece[0], self.words, open_bits)
         if open_bits.any():
-            kernels.settle(tile, self.weights, self.biases, self.lone, 0, piece[0], self.words, open_bits)
+            kernels.settle(tile, np.arange(0), self.planes, self.lone, 0, piece[0], self.words, open_bits)
 
 
 class _Gemm:
@@ -287,7 +291,7 @@ class _HighDimension(_Filter):
         with np.errstate(over="ignore", invalid="ignore"):
             doubts, padding = errors + summing * np.abs(shifted), (0, n_padded - len(shifted))
             offsets, doubts = (np.pad(one, padding) * factors for one in (shifted, doubts))
-        self.planes = [kernels.FilterPlanes(offsets[part], slopes[part], doubts[part]) for part in self.parts]
+        self.blocks = [kernels.FilterPlanes(offsets[part], slopes[part], doubts[part]) for part in self.parts]
 
     def _scaled_weights(self, factors: Floats, norms: Floats) -> Parts:
         """Yield weights scaled to float32, as many at a time as are multiplied at a time; fill factors and norms."""
@@ -321,7 +325,7 @@ class _HighDimension(_Filter):
         rows = kernels.ScaledRows(np.empty(len(tile)), np.empty(len(tile)))
         kernels.scale_rows(tile, self.reference, self.columns, scaled, *rows)
         points = self.products.prepare(scaled)
-        for part, planes in zip(self.parts, self.planes, strict=True):
+        for part, planes in zip(self.parts, self.blocks, strict=True):
             products = self.products.multiply(points, part)
             open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
             tail = last_word(len(self.biases)) if part is self.parts[-1] else last_word(WORD_BITS)
@@ -329,4 +333,4 @@ class _HighDimension(_Filter):
             block = kernels.WordBlock(first_word, start, tail)
             kernels.decide_products(products, rows, planes, block, self.words, open_bits)
             if open_bits.any():
-                kernels.settle(tile, self.weights, self.biases, self.lone, first_word, start, self.words, open_bits)
+                kernels.settle(tile, self.columns, self.planes, self.lone, first_word, start, self.words, open_bits)
