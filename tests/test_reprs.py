@@ -12,7 +12,7 @@ from helpers.problems import write_points
 from sklearn.base import BaseEstimator
 
 import exactfit
-from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, describe, extend, geometry, lab
+from exactfit import InterpolatingClassifier, TableModel, adaptive_width, certify, describe, extend, lab
 from exactfit.construct import Options
 from exactfit.network import BitMatrix, Dense, Integers, Layer, Masks, Network, Sparse, WeightedMasks, object_array
 from exactfit.network.activations import THRESHOLD
@@ -45,7 +45,7 @@ def of_models():
 def of_geometry():
     found = describe(X[:60], Y[:60] > 0)
     yield from (found, found.separation, found.mean_widths, found.limit, found.covering, found.bounds)
-    yield from (found.calibration, found.bounds.constants, geometry.Constants())
+    yield found.calibration
 
 
 def of_the_lab():

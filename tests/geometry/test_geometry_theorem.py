@@ -12,13 +12,12 @@ from sklearn.datasets import load_iris
 
 from exactfit import ContradictoryLabelsError, ParameterError
 from exactfit.geometry import bounds, make_alternating_line, mutual_covering, separation
-from exactfit.geometry.theorem import Constants
 
 
 def test_bounds_are_their_formulas() -> None:
     X, y = unit_moons()
     covering = mutual_covering(X, y, 1.5)
-    found = bounds(X, y, eta=0.01, covering=covering, constants=Constants(2.0, 3.0, 5.0))
+    found = bounds(X, y, eta=0.01, covering=covering, constants=(2.0, 3.0, 5.0))
     delta = separation(X, y).value
     assert found.termination_width == math.ceil(2 * 1.5 / delta * math.log(150 * 150 / 0.01))
     log = math.log(2 * covering.n_target * covering.n_rest / 0.01)
@@ -28,7 +27,7 @@ def test_bounds_are_their_formulas() -> None:
     assert found.neurons == n + m + 1
     assert found.parameters == n * 3 + m * (n + 1) + m + 1
     assert found.width_interval[0] <= found.width <= found.width_interval[1]
-    assert json.loads(json.dumps(found.to_dict()))["constants"]["width"] == 3.0
+    assert json.loads(json.dumps(found.to_dict()))["constants"] == [2.0, 3.0, 5.0]
 
 
 def test_several_classes_share_eta() -> None:
@@ -54,10 +53,16 @@ def test_bounds_make_a_covering_when_none_is_given() -> None:
 
 def test_bad_input_of_bounds_is_refused() -> None:
     X, y = unit_moons()
-    for options in ({"eta": 0.0}, {"eta": 1.0}, {"eta": "small"}, {"covering": 3}, {"max_bias": 0.1}):
+    for options in (
+        {"eta": 0.0},
+        {"eta": 1.0},
+        {"eta": "small"},
+        {"covering": 3},
+        {"max_bias": 0.1},
+        {"constants": 1},
+        {"constants": (1, 0, 1)},
+    ):
         with pytest.raises(ParameterError):
             bounds(X, y, **options)
-    with pytest.raises(ParameterError):
-        Constants(width=0.0)
     with pytest.raises(ContradictoryLabelsError):
         bounds([[0.0], [0.0]], [0, 1])

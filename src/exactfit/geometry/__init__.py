@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .report import Description as Description
     from .report import describe as describe
     from .theorem import Bounds as Bounds
-    from .theorem import Constants as Constants
     from .theorem import bounds as bounds
     from .theorem import make_alternating_line as make_alternating_line
     from .theorem import make_disc_moons as make_disc_moons
@@ -40,7 +39,7 @@ _HOMES = {
     "neighbours": ["ClosestPair", "angular_separation", "radius", "separation"],
     "report": ["Description", "describe"],
     "theorem": [
-        "Bounds", "Constants", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
+        "Bounds", "bounds", "make_alternating_line", "make_disc_moons", "make_parallel_lines",
     ],
     "widths": ["MeanWidth", "mean_width"],
 }  # fmt: skip

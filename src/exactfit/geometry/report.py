@@ -20,7 +20,7 @@ from .ball_covers import LimitCover, cover_in_the_limit
 from .calibration import Calibration, Calibrator, targets_of_networks
 from .covering import CoverOptions, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import ClosestPair, labelled_pair, narrowest_pair, radius_of, shared_words
-from .theorem import Bounds, Constants, check_eta, theorem_sizes
+from .theorem import UNKNOWN, Bounds, check_eta, theorem_sizes
 from .widths import MeanWidth, mean_widths
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
@@ -123,11 +123,11 @@ class Description:
         if self.limit is not None:
             lines["limit forecast"] = f"{self.limit.n_detectors:,} detectors at great width and max_bias"
         if self.covering is not None and self.bounds is not None:
-            given = self.bounds.constants
+            _, of_width, of_complexity = self.bounds.constants
             lines["covering"] = str(self.covering)
             lines["theorem"] = (
                 f"width {self.bounds.width:,}, at most {self.bounds.detectors:,} detectors "
-                f"(if its unknown constants were {given.width:.3g} and {given.complexity:.3g})"
+                f"(if its unknown constants were {of_width:.3g} and {of_complexity:.3g})"
             )
         if self.calibration is not None:
             widest = max(fit.width for fit in self.calibration.fits)
@@ -252,7 +252,7 @@ def _parts(calibrator: Calibrator, max_bias: float, eta: float) -> Iterator[dict
     different = labelled_pair(problem, *narrowest_pair(X, codes, work))
     yield {"angle": different, "angle_any": ClosestPair(*narrowest_pair(X, np.arange(len(codes)), work))}
     covering = cover_mutually(problem, targets, CoverOptions(max_bias, random_state=root), work)
-    yield {"covering": covering, "bounds": theorem_sizes(problem, covering, separation.value, eta, Constants())}
+    yield {"covering": covering, "bounds": theorem_sizes(problem, covering, separation.value, eta, UNKNOWN)}
     calibration = calibrator.calibrate()
     yield {"calibration": calibration}
     if not calibrator.options.s.is_threshold:

@@ -21,32 +21,9 @@ from ..exceptions import ContradictoryLabelsError, ParameterError
 from .covering import CoverOptions, Estimate, MutualCovering, check_max_bias, cover_mutually
 from .neighbours import shared_words
 
+Constants = tuple[float, float, float]  # of the termination bound, of the main theorem's width and of its complexity
 
-@dataclass(frozen=True)
-class Constants:
-    """The constants that the theorems leave open.
-
-    Attributes
-    ----------
-    termination : float
-        Of (max_bias / separation) log(pairs / eta), the width that separates all pairs.
-    width, complexity : float
-        Of (max_bias / delta) log(2 M- M+ / eta) and of max_bias * omega in the main theorem.
-
-    Examples
-    --------
-    >>> from exactfit.geometry.theorem import Constants
-    >>> Constants(termination=0.5)
-    Constants(termination=0.5, width=1.0, complexity=1.0)
-    """
-
-    termination: float = 1.0
-    width: float = 1.0
-    complexity: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            check_number(name, value, above=0.0)
+UNKNOWN = 1.0, 1.0, 1.0
 
 
 @dataclass(frozen=True)
@@ -56,7 +33,7 @@ class Bounds:
     Attributes
     ----------
     eta : float
-    constants : Constants
+    constants : tuple of float
     max_bias : float
     separation : float
         Smallest distance between different labels.
@@ -90,11 +67,11 @@ class Bounds:
     parameters: int
 
     def __str__(self) -> str:
-        given = self.constants
+        first, second, third = self.constants
         return "\n".join(
             [
                 f"with probability at least {1 - self.eta:g}, if the unknown constants were "
-                f"{given.termination:.3g}, {given.width:.3g} and {given.complexity:.3g}:",
+                f"{first:.3g}, {second:.3g} and {third:.3g}:",
                 f"  {self.termination_width:,} hyperplanes separate all pairs",
                 f"  {self.width:,} hyperplanes make at most {self.detectors:,} detectors "
                 f"({self.neurons:,} neurons, {self.parameters:,} parameters)",
@@ -108,7 +85,7 @@ class Bounds:
 
 @shared_words
 def bounds(
-    X: Any, y: Any, *, eta: float = 0.05, constants: Constants | None = None, covering: MutualCovering | None = None,
+    X: Any, y: Any, *, eta: float = 0.05, constants: Constants = UNKNOWN, covering: MutualCovering | None = None,
     max_bias: Literal["radius"] | float = "radius", target: Any = None, center: bool = True, random_state: Seed = 0,
     n_jobs: int | None = None, verbose: bool = False,
 ) -> Bounds:  # fmt: skip
@@ -122,7 +99,9 @@ def bounds(
     {data}
     eta : float
         Probability that is given up, between 0 and 1.
-    constants : Constants, optional
+    constants : tuple of three floats
+        Of (max_bias / separation) log(pairs / eta), the width that separates all pairs; of (max_bias / delta)
+        log(2 M- M+ / eta) and of max_bias * omega in the main theorem.
     covering : MutualCovering, optional
         Of these data; made here otherwise.
     max_bias : "radius" or float
@@ -146,7 +125,11 @@ def bounds(
       93 hyperplanes separate all pairs
       100 hyperplanes make at most 10 detectors (111 neurons, 1,321 parameters)
     """
-    eta, constants = check_eta(eta), constants or Constants()
+    eta = check_eta(eta)
+    if not isinstance(constants, tuple) or len(constants) != 3:
+        raise ParameterError(f"constants must be a tuple of three numbers, got {shown(constants)}")
+    for constant in constants:
+        check_number("constants", constant, above=0.0)
     problem = Labelled.of(X, y)
     refuse_conflicts(problem.X, problem.codes)
     with open_executor(n_jobs, verbose) as work:
@@ -177,15 +160,16 @@ def theorem_sizes(
     max_bias, pairs, labels = covering.max_bias, covering.pairs, problem.classes.tolist()
     sizes = [int((problem.codes == labels.index(pair.label)).sum()) for pair in pairs]
     n_pairs = sum(size * (len(problem.codes) - size) for size in sizes)
-    termination = constants.termination * max_bias / separation * math.log(n_pairs / eta)
+    of_termination, of_width, of_complexity = constants
+    termination = of_termination * max_bias / separation * math.log(n_pairs / eta)
 
     def width(which: Estimate) -> int:
         # Each pair may fail with its part of eta, so that together they fail with at most eta.
         return math.ceil(
             max(
-                constants.width * (max_bias / pair.separation)
+                of_width * (max_bias / pair.separation)
                 * math.log(2 * pair.target.count * pair.rest.count * len(pairs) / eta)
-                + constants.complexity * max_bias * pair.complexity(which)
+                + of_complexity * max_bias * pair.complexity(which)
                 for pair in pairs
             )
         )  # fmt: skip
