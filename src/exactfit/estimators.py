@@ -214,6 +214,7 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator):  # ty
         return self
 
     def _fit(self, X: Matrix, y: ArrayLike) -> None:
+        """Build and keep the network; subclasses take points from elsewhere."""
         data = labelled_for(self, X, y)
         with progress_bar(bool(self.verbose)) as progress:
             made = build(data, Options.of(self), self.random_state, progress)
