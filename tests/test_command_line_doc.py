@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from exactfit.cli import main
-from exactfit.cli.output import MEANINGS
+from exactfit.cli.output import ExitCode
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
 
@@ -59,4 +59,4 @@ def test_the_sessions_give_the_output_that_is_shown(tmp_path: Path, monkeypatch:
 
 def test_the_exit_codes_are_those_of_the_program() -> None:
     rows = dict(re.findall(r"^\| (\d+) \| (.+) \|$", DOCUMENT, re.MULTILINE))
-    assert rows == {str(int(code)): meaning for code, meaning in MEANINGS.items()}
+    assert rows == {str(int(code)): code.meaning for code in ExitCode}

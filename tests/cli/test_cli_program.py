@@ -11,7 +11,7 @@ from helpers.processes import SOURCE, Capture, output_of, python, raising
 
 import exactfit
 from exactfit import demo
-from exactfit.cli import ExitCode, app, main, program
+from exactfit.cli import ExitCode, app, main
 from exactfit.exceptions import (
     ConstructionError,
     ContradictoryLabelsError,
@@ -186,7 +186,7 @@ def test_the_help_of_a_flag_shows_no_value(capsys: Capture) -> None:
 def test_the_help_lists_all_exit_codes(capsys: Capture) -> None:
     text = " ".join(output_of(["--help"], capsys)[0].split())
     for code in ExitCode:
-        assert f" {code:d} {program.MEANINGS[code]}" in text
+        assert f" {code:d} {code.meaning}" in text
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,8 @@ Jobs = Annotated[int | None, option("Threads; -1 for all cores. Changes no resul
 Seed = Annotated[int | None, option("Same seed, same result; another one each time by default.", min=0)]
 Drop = Annotated[list[str] | None, option("A column to leave out; may be repeated.", metavar="NAME")]
 MaxBias = Annotated[
-    str, option("Largest bias: radius (of the data), or a number.", callback=number_or(float, "radius"))
+    str,
+    option("Largest bias: radius (of the data), or a number.", metavar="NUMBER", callback=number_or(float, "radius")),
 ]
 Conflicts = Annotated[Literal["raise", "majority"], option("What to do with equal rows of different labels.")]
 
@@ -288,12 +289,16 @@ class Estimator:
     ] = "accurate"
     width: Annotated[
         str,
-        option("Hyperplanes: adaptive, or a number (which may miss points).", callback=number_or(int, "adaptive")),
+        option(
+            "Hyperplanes: adaptive, or a number (which may miss points).",
+            metavar="N",
+            callback=number_or(int, "adaptive"),
+        ),
     ] = "adaptive"
     min_width: Annotated[
         str | None,
         by_preset(
-            "min_width", "Adaptive: the least number of hyperplanes, or auto (16 to a row, at most 4096).",
+            "min_width", "Adaptive: the least number of hyperplanes, or auto (16 to a row, at most 4096).", metavar="N",
             callback=number_or(int, "auto"),
         ),
     ] = None  # fmt: skip
@@ -338,7 +343,7 @@ class Estimator:
         str | None,
         by_preset(
             "margin", "How far a row may move and keep its answer: a distance, or 25% of half the separation.",
-            callback=read_margin,
+            metavar="NUMBER|PERCENT", callback=read_margin,
         ),
     ] = None  # fmt: skip
     n_jobs: Jobs = None

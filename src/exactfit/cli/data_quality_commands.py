@@ -72,7 +72,11 @@ def repair_command(
     patches: Annotated[Literal["ball", "mask", "weighted"], option("weighted: fewer, less local.")] = "ball",
     reach: Annotated[
         str,
-        option("How far patches go: least, full, or a fraction up to 1.", callback=number_or(float, "least", "full")),
+        option(
+            "How far patches go: least, full, or a fraction up to 1.",
+            metavar="NUMBER",
+            callback=number_or(float, "least", "full"),
+        ),
     ] = "least",
     exact_in: Annotated[
         Literal["model", "float64", "float32"],

@@ -25,26 +25,23 @@ SHOWN = 10  # labels, or categories of a column, that a line lists
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the program."""
+    """Exit codes of the program, and what they mean."""
 
-    FINE = 0
-    FAILS = 1
-    USAGE = 2
-    DATA = 3
-    BUG = 70
-    INTERRUPTED = 130
-    PIPE_CLOSED = 141
+    meaning: str
 
+    FINE = 0, "fine"
+    FAILS = 1, "the claim does not hold: a certificate fails, or no interpolating network came out"
+    USAGE = 2, "usage: an option, a missing package, a file that cannot be read or written"
+    DATA = 3, "bad data: a table or a model file that cannot be used"
+    BUG = 70, "a mistake in exactfit itself"
+    INTERRUPTED = 130, "interrupted"
+    PIPE_CLOSED = 141, "whoever read the output stopped reading"
 
-MEANINGS = {
-    ExitCode.FINE: "fine",
-    ExitCode.FAILS: "the claim does not hold: a certificate fails, or no interpolating network came out",
-    ExitCode.USAGE: "usage: an option, a missing package, a file that cannot be read or written",
-    ExitCode.DATA: "bad data: a table or a model file that cannot be used",
-    ExitCode.BUG: "a mistake in exactfit itself",
-    ExitCode.INTERRUPTED: "interrupted",
-    ExitCode.PIPE_CLOSED: "whoever read the output stopped reading",
-}
+    def __new__(cls, code: int, meaning: str) -> ExitCode:
+        """Make a code that knows what it means."""
+        made = int.__new__(cls, code)
+        made._value_, made.meaning = code, meaning
+        return made
 
 
 @dataclass

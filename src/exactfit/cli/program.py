@@ -20,7 +20,7 @@ from . import data_quality_commands as data_quality
 from . import lab_commands as lab
 from . import model_commands as models
 from .arguments import option
-from .output import MEANINGS, ExitCode, notify, state
+from .output import ExitCode, notify, state
 
 # Every command with an example, which ends its help, in the order of the list of commands.
 COMMANDS: dict[Callable[..., None], str] = {
@@ -41,7 +41,7 @@ COMMANDS: dict[Callable[..., None], str] = {
     lab.warm_up_command: "exactfit warm-up",
 }
 SHOWN_CODES = (ExitCode.FINE, ExitCode.FAILS, ExitCode.USAGE, ExitCode.DATA, ExitCode.INTERRUPTED)
-CODES = "Exit codes: " + ", ".join(f"{code:d} {MEANINGS[code].split(':')[0]}" for code in SHOWN_CODES) + "."
+CODES = "Exit codes: " + ", ".join(f"{code:d} {code.meaning.split(':')[0]}" for code in SHOWN_CODES) + "."
 
 # The first entry that fits decides.
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
@@ -89,7 +89,7 @@ def add_command(app: typer.Typer, function: Callable[..., None], example: str) -
 
 app = typer.Typer(
     help="Neural networks that fit your data exactly: built, not trained.",
-    epilog="\n\n".join(["Exit codes:", *(f"{code:>4d}  {meaning}" for code, meaning in MEANINGS.items())]),
+    epilog="\n\n".join(["Exit codes:", *(f"{code:>4d}  {code.meaning}" for code in ExitCode)]),
     pretty_exceptions_enable=False,
 )
 
