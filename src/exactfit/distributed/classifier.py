@@ -37,7 +37,7 @@ _lazily = fill_docstring(
 
 
 class DaskInterpolatingClassifier(InterpolatingClassifier):
-    """A classifier that fits every point of a Dask array or frame: the network that one machine would build.
+    """Classifier that fits every point of a Dask array or frame: the network that one machine would build.
 
     Same rows, options and seed: the same network, bit for bit, as :class:`exactfit.InterpolatingClassifier`
     builds, whatever the chunks, the number of workers and the order in which they finish.
@@ -123,7 +123,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             check_integer("memory_limit", self.memory_limit, at_least=1)
 
     def _remember_features(self, X: Any, count: int) -> None:
-        """As scikit-learn does: their number, and their names if all are strings."""
+        """Remember number and names of features as scikit-learn does: names if all are strings."""
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_ = count
         names = list(getattr(X, "columns", []))
@@ -131,7 +131,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def to_local(self) -> InterpolatingClassifier:
-        """The estimator that one machine would have fitted: same network, certificate and explanations."""
+        """Return the estimator that one machine would have fitted: same network, certificate and explanations."""
         check_is_fitted(self)
         names = InterpolatingClassifier().get_params()
         local = InterpolatingClassifier(**{name: getattr(self, name) for name in names})
@@ -141,7 +141,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     @_lazily
     def predict(self, X: Any) -> Any:
-        """The label that claims each point most clearly.
+        """Return the label that claims each point most clearly.
 
         {rows}
             Of shape (n_samples,).
@@ -150,7 +150,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     @_lazily
     def decision_function(self, X: Any) -> Any:
-        """How clearly each class claims a point; see :class:`exactfit.InterpolatingClassifier`.
+        """Return how clearly each class claims a point; see :class:`exactfit.InterpolatingClassifier`.
 
         {rows}
             Of shape (n_samples, n_classes), or (n_samples,) for two classes.
@@ -159,7 +159,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     @_lazily
     def claims(self, X: Any) -> Any:
-        """Which classes claim each point; see :class:`exactfit.InterpolatingClassifier`.
+        """Return which classes claim each point; see :class:`exactfit.InterpolatingClassifier`.
 
         {rows}
             Of bool, of shape (n_samples, n_classes).
@@ -168,7 +168,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
 
     @_lazily
     def abstains(self, X: Any) -> Any:
-        """Which points no class or several classes claim; see :class:`exactfit.InterpolatingClassifier`.
+        """Return which points no class or several classes claim; see :class:`exactfit.InterpolatingClassifier`.
 
         {rows}
             Of bool, of shape (n_samples,).
@@ -176,7 +176,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         return self._lazy(X, "abstains")
 
     def _lazy(self, X: Any, method: str) -> Any:
-        """A method of the ordinary estimator, for every chunk."""
+        """Apply a method of the ordinary estimator to every chunk, once it is computed."""
         check_is_fitted(self)
         local = self._for_chunks()
         self._refuse_other_features(X)
@@ -185,7 +185,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         return lazy_rows(X, answers_of_chunk, (local, method, like), like)
 
     def _for_chunks(self) -> InterpolatingClassifier:
-        """What goes to the workers: one thread each; names of features are compared here, once."""
+        """Return the estimator for workers: one thread each, without names of features, which are compared here."""
         local = self.to_local()
         local.set_params(n_jobs=None)
         local.__dict__.pop("feature_names_in_", None)
@@ -199,7 +199,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
         refuse_other_features(count, self.n_features_in_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Fraction of points that get their label, computed now.
+        """Return the fraction of points that get their label, computed now.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
             )
 
     def explain(self, X: Any, *, radii: bool = False) -> Explanations:
-        """What stands behind the answer for each of some points, which are fetched and looked at here.
+        """Explain the answers to some points, which are fetched and looked at here.
 
         Parameters
         ----------

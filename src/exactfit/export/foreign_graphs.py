@@ -54,7 +54,7 @@ def register_onnx_converter() -> None:
 
 
 def convert_pipeline(pipeline: Any, dtype: DType) -> Any:
-    """A fitted pipeline that ends in our classifier as an ONNX model."""
+    """Return a fitted pipeline that ends in our classifier as an ONNX model."""
     last = pipeline.steps[-1][1]
     if not isinstance(last, InterpolatingClassifier):
         raise ParameterError(f"the pipeline must end in an InterpolatingClassifier, not in {type(last).__name__}")
@@ -108,7 +108,7 @@ def _dtype_of(operator: Any) -> DType:
 
 
 def _shapes(operator: Any) -> None:
-    """Types and shapes of the outputs."""
+    """Declare types and shapes of the outputs."""
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, guess_data_type
 
     classes = operator.raw_operator.classes_
@@ -159,7 +159,7 @@ def switched_graph(plan: SwitchPlan, dtype: DType) -> Any:
 
 
 def _raised(builder: Builder, patched: str, scores: str, n_classes: int, dtype: Any) -> str:
-    """Scores in which that of the patches' class is above all others, where patches decide."""
+    """Raise the score of the patches' class above all others, where patches decide."""
     axis = builder.constant([1], np.int64)
     own = builder.add(
         "Equal", builder.add("Unsqueeze", patched, axis), builder.constant(np.arange(n_classes)[None, :], np.int64)
@@ -170,7 +170,7 @@ def _raised(builder: Builder, patched: str, scores: str, n_classes: int, dtype: 
 
 
 def _into_graph(plan: SwitchPlan, graph: Graph, dtype: DType) -> Any:
-    """The model's own graph, with its inputs and outputs, and what patches decide put in place of what it says.
+    """Return the model's own graph, with its inputs and outputs, and answers of patches in place of its own.
 
     Labels and scores keep their names; a graph without labels gets an output ``label``.
     """
@@ -208,7 +208,7 @@ def _into_graph(plan: SwitchPlan, graph: Graph, dtype: DType) -> Any:
 
 
 def _recent(given: Any) -> Any:
-    """A copy in an operator set that has what patches need."""
+    """Return a copy in an operator set that has the operations of patches."""
     from onnx import ModelProto, version_converter
 
     versions = {part.domain: part.version for part in given.opset_import}

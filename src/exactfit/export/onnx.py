@@ -33,7 +33,7 @@ LARGEST_FILE = 2**31 - 1  # bytes: the most that Protocol Buffers read
 
 
 def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str] | None = None) -> Any:
-    """A model as an ONNX graph, with outputs ``label`` and ``scores`` for an input ``X`` of any number of rows.
+    """Return a model as an ONNX graph, with outputs ``label`` and ``scores`` for an input ``X`` of any number of rows.
 
     Parameters
     ----------
@@ -97,12 +97,12 @@ def to_onnx(model: Any, dtype: DType = "float64", *, path: str | os.PathLike[str
 
 
 def scores_shape(n_classes: int) -> list[Any]:
-    """Of the output ``scores`` of a classifier."""
+    """Return the shape of the output ``scores`` of a classifier."""
     return ["N"] if n_classes == 2 else ["N", n_classes]
 
 
 def set_properties(proto: Any, about: dict[str, str]) -> None:
-    """What a reader of the file should know, among its metadata."""
+    """Add facts to the metadata of a model."""
     from onnx import helper
 
     helper.set_model_props(proto, {part.key: part.value for part in proto.metadata_props} | about)
@@ -168,7 +168,7 @@ class Builder:
         self._type: DType = dtype  # of the numbers after the last layer
 
     def build(self, plan: Plan, source: str) -> tuple[str, str]:
-        """The names of labels and scores, from the name of the points."""
+        """Add the nodes of a plan, and return the names of labels and scores."""
         self._source, signal = source, source
         for step in plan.steps:
             signal = self.say(step, signal)
@@ -179,7 +179,7 @@ class Builder:
         return self.add("Gather", self.labels(plan.classes), codes, axis=0), scores
 
     def add(self, operation: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """One more node; the name of its output, or of its outputs."""
+        """Add a node, and return the name of its output, or of its outputs."""
         from onnx import helper
 
         names = [f"{self.prefix}{operation.lower()}_{self._n + k}" for k in range(1, outputs + 1)]
@@ -188,7 +188,7 @@ class Builder:
         return names[0] if outputs == 1 else names
 
     def constant(self, values: Any, dtype: Any = None) -> str:
-        """One more constant."""
+        """Add a constant, and return its name."""
         from onnx import numpy_helper
 
         self._n += 1
@@ -205,7 +205,7 @@ class Builder:
     def model(
         self, signals: tuple[str, str], classes: NDArray[Any] | None, shape: list[Any], n_features: int, source: DType
     ) -> Any:
-        """All nodes as a model: input ``X`` of a type, outputs ``label`` and ``scores`` from the names of signals."""
+        """Return all nodes as a model with the input ``X`` and outputs ``label`` and ``scores``, signals until now."""
         from onnx import helper
 
         for signal, name in zip(signals, ("label", "scores"), strict=True):
@@ -220,17 +220,17 @@ class Builder:
 
     @staticmethod
     def type_of(dtype: Any) -> int:
-        """The number that ONNX has for a NumPy type."""
+        """Return the number that ONNX has for a NumPy type."""
         from onnx import helper
 
         return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def cast(self, signal: str, dtype: Any) -> str:
-        """The signal in another type."""
+        """Cast a signal to another type."""
         return str(self.add("Cast", signal, to=self.type_of(dtype)))
 
     def label_type(self, classes: NDArray[Any] | None) -> int:
-        """Of the output ``label``: class indices where there are no labels."""
+        """Return the type of the output ``label``: that of class indices where there are no labels."""
         from onnx import TensorProto
 
         if classes is None:
@@ -239,7 +239,7 @@ class Builder:
         return int(TensorProto.STRING) if text else self.type_of(classes.dtype.newbyteorder("="))
 
     def labels(self, classes: NDArray[Any]) -> str:
-        """Labels by class index, as a constant."""
+        """Add labels by class index, as a constant."""
         try:
             return self.constant(numbers_or_text(classes, "ONNX cannot hold"))
         except UnicodeEncodeError as error:
@@ -247,7 +247,7 @@ class Builder:
 
     @singledispatchmethod
     def say(self, step: Any, signal: str) -> str:
-        """A step as nodes."""
+        """Add the nodes of a step."""
         raise NotImplementedError(type(step))
 
     @say.register
@@ -302,11 +302,11 @@ class Builder:
         return str(self.add("Transpose", out, perm=[1, 0]))
 
     def _indices(self, places: NDArray[np.int64]) -> str:
-        """Indices, in the file in the fewest bytes that hold them; runtimes make them larger when they load it."""
+        """Add indices, in the fewest bytes that hold them; runtimes make them larger when they load the file."""
         return self.cast(self.constant(places, np.min_scalar_type(int(places.max(initial=0)))), np.int64)
 
     def _matrix(self, rows: Any) -> str:
-        """A CSR array as a matrix; where most of it is zero, the zeros are not in the file."""
+        """Add a CSR array as a matrix; where most of it is zero, the zeros are not in the file."""
         numbers, shape = cast_to(rows.data, self.dtype), np.array(rows.shape, dtype=np.int64)
         if 2 * rows.nnz > shape.prod():
             return self.constant(cast_to(rows.toarray(), self.dtype))
@@ -346,20 +346,20 @@ class Builder:
         return self._everywhere(LOWEST, n, np.float64)
 
     def _everywhere(self, value: float, n: int, dtype: Any) -> str:
-        """One number, n times for every point."""
+        """Add one number, n times for every point."""
         rows = self.add("Shape", self._source, start=0, end=1)
         shape = self.add("Concat", rows, self.constant([n], np.int64), axis=0)
         return str(self.add("Expand", self.constant([[value]], dtype), shape))
 
     def _sums(self, masks: Counters, numbers: str) -> str:
-        """Sums of masked numbers."""
+        """Add up masked numbers."""
         assert isinstance(masks, BitMatrix)  # weights count bits
         if not masks.n_bits:
             return self._everywhere(0.0, masks.n_rows, self.dtype)
         return str(self.add("MatMul", self.cast(numbers, self.dtype), self.cast(self._masks(masks), self.dtype)))
 
     def _counts(self, masks: Counters, bits: str) -> str:
-        """How many masked bits are on, as int32; a product over nothing is undefined in some runtimes."""
+        """Count masked bits that are on, as int32; a product over nothing is undefined in some runtimes."""
         if isinstance(masks, np.ndarray):
             return str(self.add("MatMulInteger", self.cast(bits, np.uint8), self.constant(masks.T)))
         if not masks.n_bits:
@@ -367,7 +367,7 @@ class Builder:
         return str(self.add("MatMulInteger", self.cast(bits, np.uint8), self._masks(masks)))
 
     def _masks(self, masks: BitMatrix) -> str:
-        """Masks as uint8, one column each, unpacked from a constant of eight to a byte."""
+        """Add masks as uint8, one column each, unpacked from a constant of eight to a byte."""
         packed = np.packbits(masks.to_bool(), axis=1, bitorder="little")
         shifted = self.add(
             "BitShift", self.constant(packed[:, :, None]), self.constant(np.arange(8), np.uint8), direction="RIGHT"
@@ -381,7 +381,7 @@ class Builder:
         return str(self.add("Slice", signal, *ends))
 
     def _claims(self, head: Clearest, slack: str) -> tuple[str, str]:
-        """Class indices, and scores in the format of the export."""
+        """Return class indices, and scores in the format of the export."""
         if head.n_classes == 2:
             axis = self.constant([1], np.int64)
             if not head.one_sided:
@@ -402,7 +402,7 @@ class Builder:
         return str(self.add("ArgMax", scores, axis=1, keepdims=0)), self._narrow(scores)
 
     def _narrow(self, scores: str) -> str:
-        """Scores in the format of the export; what float32 cannot hold becomes its lowest or largest number."""
+        """Cast scores to the format of the export; beyond float32 they become its lowest or largest number."""
         if self.dtype == "float64":
             return self.cast(scores, np.float64)
         largest = float(np.finfo(np.float32).max)

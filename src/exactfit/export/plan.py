@@ -1,4 +1,4 @@
-"""What a foreign runtime has to compute: a straight line of steps, from points to labels and scores.
+"""Plans of exports: steps that a runtime computes one after the other, from points to labels and scores.
 
 Signals are floating-point numbers in the format of the export, bits after a threshold, or float64 numbers: integers
 (counts, integer weights), and whatever comes after sums of masked numbers. Steps hold numbers only; each runtime has
@@ -44,7 +44,7 @@ SHOWN_ERRORS = 1000  # rows in error that the metadata of an export list
 
 
 class Plain(Enum):
-    """A step without numbers of its own."""
+    """Step without numbers of its own."""
 
     ROUND = "points rounded to float32, whatever format the runtime computes in"
     APPEND_SQUARE = "the squared norm as one more feature"
@@ -126,7 +126,7 @@ Step = Plain | Scale | Affine | SparseAffine | Count | Slack
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Steps in order, what turns the last signal into scores and class indices, and the labels of these.
+    """Steps in order, the rule from the last signal to scores and class indices, and the labels of these.
 
     A bare network has no labels: its label is the class index itself, -1 where undecided.
     """
@@ -135,17 +135,17 @@ class Plan:
     steps: tuple[Step, ...]
     head: Clearest | Decoder
     classes: NDArray[Any] | None = None  # labels by class index
-    about: dict[str, str] = field(default_factory=dict)  # what else a reader of the file should know
+    about: dict[str, str] = field(default_factory=dict)  # metadata of the file
 
     @property
     def is_scaled(self) -> bool:
-        """Whether points come in as they were measured: then they are float64 numbers, whatever the format."""
+        """Whether points come in unscaled: then they are float64 numbers, whatever the format."""
         return any(isinstance(step, Scale) for step in self.steps)
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchPlan:
-    """What to compute for a repaired model."""
+    """Plan of a repaired model: patches, then the model."""
 
     patches: Plan  # its class index is -1 where patches decide nothing
     model: Plan | Graph  # a chain of layers, or an ONNX graph
@@ -221,7 +221,7 @@ def _plan_of_network(network: Network) -> Plan:
     return Plan(network.n_features, tuple(_steps(network)), network.decoder)
 
 
-# ---- What a reader of the file should know -----------------------------------------------------------------
+# ---- Metadata ----------------------------------------------------------------------------------------------
 
 
 def _about_classifier(model: Any, dtype: DType) -> dict[str, str]:

@@ -26,7 +26,7 @@ EXACT_FLOAT32_COUNTS = 2**24  # float32 holds every integer up to it
 
 
 def to_torch(model: Any, dtype: DType = "float64") -> Any:
-    """A model as a ``torch.nn.Module`` that takes points to ``(label, scores)``.
+    """Return a model as a ``torch.nn.Module`` that takes points to ``(label, scores)``.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def to_torch(model: Any, dtype: DType = "float64") -> Any:
 
 
 class Exported(Module):  # type: ignore[misc]
-    """A plan: points to labels and scores.
+    """Plan as a module, from points to labels and scores.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Exported(Module):  # type: ignore[misc]
         _buffers(self, labels=_as_numbers(plan.classes))
 
     def forward(self, x: Any) -> tuple[Any, Any]:
-        """Labels and scores of every row of x."""
+        """Return labels and scores of every row of x."""
         codes, scores = self.head(self.steps(x.to(self.input_dtype)))
         limits = torch.finfo(self.dtype)
         scores = scores.clamp(limits.min, limits.max).to(self.dtype)
@@ -104,7 +104,7 @@ class Exported(Module):  # type: ignore[misc]
 
 
 class Overruled(Module):  # type: ignore[misc]
-    """Patches before a chain: points to labels and scores; see :class:`Exported` for the attributes."""
+    """Patches before a chain, from points to labels and scores; see :class:`Exported` for the attributes."""
 
     def __init__(self, plan: steps.SwitchPlan, dtype: DType) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Overruled(Module):  # type: ignore[misc]
         _buffers(self, labels=_as_numbers(plan.classes))
 
     def forward(self, x: Any) -> tuple[Any, Any]:
-        """Labels and scores of every row of x."""
+        """Return labels and scores of every row of x."""
         (patched, _), (answers, scores) = self.patches(x), self.model(x)
         codes = torch.where(patched >= 0, patched, answers)
         own = patched.unsqueeze(1) == torch.arange(scores.shape[1], device=scores.device)
@@ -126,7 +126,7 @@ class Overruled(Module):  # type: ignore[misc]
 
 
 def _as_numbers(classes: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Labels that a tensor can hold; None for text and for bare networks, which keep class indices."""
+    """Return labels that a tensor can hold; None for text and for bare networks, which keep class indices."""
     labels = None if classes is None else numbers_or_text(classes, "a module cannot name")
     return None if labels is None or labels.dtype == object else labels
 
