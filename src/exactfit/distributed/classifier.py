@@ -187,6 +187,7 @@ class DaskInterpolatingClassifier(InterpolatingClassifier):
     def _for_chunks(self) -> InterpolatingClassifier:
         """Return the estimator for workers: one thread each, without names of features, which are compared here."""
         local = self.to_local()
+        # A worker runs several tasks at once, each on one of its threads.
         local.set_params(n_jobs=None)
         local.__dict__.pop("feature_names_in_", None)
         return local

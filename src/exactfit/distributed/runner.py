@@ -97,6 +97,7 @@ class Runner:
 
     def _wait(self, futures: list[Any], breath: float) -> list[Any]:
         """Return futures that have ended, after a moment in which all may, and at least one while there are workers."""
+        # Results that end within a moment are fetched together: a round trip takes some 50 ms.
         wait, seen = dask_module("distributed").wait, time.monotonic()
         with suppress(TimeoutError):
             wait(futures, timeout=breath)
@@ -107,6 +108,7 @@ class Runner:
             try:
                 wait(futures, timeout=POLL, return_when="FIRST_COMPLETED")
             except TimeoutError:
+                # Dask waits for workers for ever: so we look whether there are any.
                 seen = time.monotonic() if self.client.nthreads() else seen
             if time.monotonic() - seen > PATIENCE:
                 raise ClusterError(

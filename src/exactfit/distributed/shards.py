@@ -96,6 +96,7 @@ class Shards(ChunkedPoints):
 
     def radius(self, origin: Floats) -> float:
         """Return the largest distance from a point, of all chunks'."""
+        # Chunks are read once: where labels are known, digests of rows come along with the radius.
         key = origin.tobytes()
         if key not in self.radii:
             found = self.runner.stream(self._labelled(tasks.radius_of_chunk, self.labels, delayed(origin)), "radius")
@@ -106,6 +107,7 @@ class Shards(ChunkedPoints):
 
     def closest_pair(self, codes: Codes) -> tuple[float, tuple[int, int]]:
         """Return the closest pair of any two chunks; of several, that of least exact square, and the first rows."""
+        # The closest pair lies in one chunk or in two, and whoever looks at two chunks together sees both cases.
         full = np.flatnonzero(np.diff(self.starts)).tolist()
         meetings = list(combinations(full, 2)) or [(full[0], full[0])]
         short, rows = codes.astype(np.min_scalar_type(int(codes.max()))), np.arange(len(self))
@@ -136,6 +138,7 @@ class Shards(ChunkedPoints):
 
     def _own(self, order: ClassOrder, candidates: CandidateOrder) -> list[tasks.Own]:
         """Return classes and candidates of the rows of every chunk, in few bytes."""
+        # Ranks in 32 bits: they travel to the workers with every pass.
         codes, ranks = order.codes(), np.full(len(self) if candidates else 0, tasks.SHORT_NO_RANK, dtype=np.uint32)
         for columns in candidates.values():
             ranks[order.rows[columns]] = np.arange(len(columns), dtype=np.uint32)
@@ -147,6 +150,7 @@ class Shards(ChunkedPoints):
         jobs = self._each(tasks.groups_of_chunk, self._own(order, candidates), delayed(planes))
         for _, found in self.runner.stream(jobs, "patterns"):
             waiting.append(found)
+            # Joining sorts all of them, so parts wait until together they are as many as what is joined.
             if sum(part.n_bytes for part in waiting[1:]) > max(waiting[0].n_bytes, MERGED):
                 waiting = [PatternGroups.joined(waiting)]
                 if waiting[0].n_bytes > self.memory:

@@ -164,6 +164,7 @@ def _raised(builder: Builder, patched: str, scores: str, n_classes: int, dtype: 
     own = builder.add(
         "Equal", builder.add("Unsqueeze", patched, axis), builder.constant(np.arange(n_classes)[None, :], np.int64)
     )
+    # Twice the highest, plus one: above every other score, also where all of them are negative.
     highest = builder.add("Relu", builder.add("ReduceMax", scores, axis, keepdims=1))
     top = builder.add("Add", builder.add("Add", highest, highest), builder.constant(1.0, dtype))
     return str(builder.add("Where", own, top, scores))
@@ -229,6 +230,7 @@ def _recent(given: Any) -> Any:
 
 def _replace(proto: Any, builder: Builder, name: str, new: str) -> None:
     """Give an output's name to a new signal; the graph's own goes by another one from now on."""
+    # Whoever knows the graph knows its outputs by name: they keep it, and what they were goes by another.
     before = f"{PREFIX}{name}_before"
     for node in (*proto.graph.node, *builder.nodes):
         node.input[:] = [before if part == name else part for part in node.input]

@@ -331,6 +331,7 @@ class Builder:
         if not len(step.spans):
             return self._lowest(step.n_outputs)
         slack = self.add("Div", signal, self.constant(step.spans))
+        # Kernels decide real values that are close to their limit exactly, runtimes cannot: at the limit none fires.
         if step.may_be_zero:
             is_zero = self.add("Equal", slack, self.constant(0.0, np.float64))
             slack = self.add("Where", is_zero, self.constant(-SMALLEST, np.float64), slack)
@@ -382,6 +383,8 @@ class Builder:
 
     def _claims(self, head: Clearest, slack: str) -> tuple[str, str]:
         """Return class indices, and scores in the format of the export."""
+        # Two classes have one score, positive for the second: its slack less that of the first, or that of the only
+        # output, which may speak for either.
         if head.n_classes == 2:
             axis = self.constant([1], np.int64)
             if not head.one_sided:
@@ -422,6 +425,7 @@ class Builder:
             return str(self.add("Gather", classes, self.add("ArgMin", gaps, axis=1, keepdims=0))), scores
         if decoder.kind == "argmax":
             return str(self.add("Gather", classes, self.add("ArgMax", outputs, axis=1, keepdims=0))), scores
+        # one_hot: the class that claims a point alone, else none.
         claims = self.cast(self.add("Greater", outputs, self.constant(0.0, np.float64)), np.int32)
         axis, one = self.constant([1], np.int64), self.constant(1, np.int32)
         alone = self.add("Equal", self.add("ReduceSum", claims, axis, keepdims=0), one)

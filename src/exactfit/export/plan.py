@@ -205,6 +205,7 @@ def plan_repaired(model: RepairedClassifier, dtype: DType, in_onnx: bool) -> Swi
 def _plan_of_classifier(model: InterpolatingClassifier, dtype: DType) -> Plan:
     """Return the plan of ``predict`` and ``decision_function``."""
     network = DetectorNetwork.of(model.network_)
+    # Detectors of an output side by side: the largest slack is then that of a range of columns.
     order = np.argsort(network.outputs, kind="stable")
     found = network.take(order, network.limits[order])
     steps: list[Step] = [Plain.ROUND] if model.exact_in == "float32" else []

@@ -118,6 +118,7 @@ class Overruled(Module):  # type: ignore[misc]
         """Return labels and scores of every row of x."""
         (patched, _), (answers, scores) = self.patches(x), self.model(x)
         codes = torch.where(patched >= 0, patched, answers)
+        # Above every other score, also where all of them are negative.
         own = patched.unsqueeze(1) == torch.arange(scores.shape[1], device=scores.device)
         scores = torch.where(own, 1 + 2 * scores.amax(dim=1, keepdim=True).clamp(min=0), scores)
         if len(self.classes) == 2:
@@ -242,6 +243,7 @@ class _Clearest(Module):  # type: ignore[misc]
 
     def forward(self, slack: Any) -> tuple[Any, Any]:
         outputs, n_classes = self.head.outputs, self.head.n_classes
+        # Two classes have one score, positive for the second.
         if n_classes == 2:
             first = slack[:, 0]
             scores = slack[:, 1] - first if not self.head.one_sided else first if outputs[0] == 1 else -first
