@@ -177,6 +177,7 @@ def ordered_cover(balls: Balls, order: Columns, progress: Progress) -> Cover:
                 coverage.append(int(uncovered[held].sum()))
                 uncovered[held] = False
         order = order[uncovered[order - start]]
+        # Covered columns are left out in bulk, for to make the others ready again costs a pass over them.
         if 2 * (left := int(uncovered.sum())) < len(columns):
             columns = start + np.flatnonzero(uncovered)
             tiles = balls.tiles(columns)

@@ -23,6 +23,7 @@ from .neighbours import shared_words
 
 Constants = tuple[float, float, float]  # of the termination bound, of the main theorem's width and of its complexity
 
+# With ones, bounds show what sizes depend on; the true constants are absolute, and nobody knows them.
 UNKNOWN = 1.0, 1.0, 1.0
 
 

@@ -91,6 +91,7 @@ def _draw_covering(axes: Axes, pairs: Sequence[PairCovering], problem: Labelled,
         edge: Any = {"facecolors": "none", "edgecolors": color(k), "linewidths": 0.7, "zorder": 1}
         draw_balls(axes, centers, cover.radii[drawn], **edge)
         axes.scatter(centers[:, 0], centers[:, 1], s=30, marker="*", color=INK, linewidths=0, zorder=4)
+    # Collections of patches do not move the limits by themselves.
     axes.autoscale_view()
     names = ("$x_1$", "$x_2$") if d <= 2 else ("first principal component", "second")
     axes.set(xlabel=names[0], ylabel=names[1])

@@ -149,6 +149,7 @@ class Picture:
         left, right, bottom, top = self.extent
         ax.set(xlim=(left, right), ylim=(bottom, top), xlabel=self.names[0], ylabel=self.names[1])
         ax.set_aspect("equal" if self.equal else "auto")
+        # Points of one class are drawn in several calls and sizes: the legend's marks are drawn apart, without points.
         for k, label in enumerate(self.classes):
             ax.scatter([], [], s=36, marker=marker(k), color=face or color(k), label=str(label))
 
@@ -165,6 +166,7 @@ class Picture:
             # Through the point of the line that is nearest to the origin.
             x, y = -b * w / (w @ w)
             ax.axline((x, y), (x - w[1], y + w[0]), color=GREY, linewidth=width, zorder=0.5)
+        # The lines themselves may be too thin for a legend.
         if are_lines.any():
             ax.plot([], [], color=GREY, linewidth=0.8, label="hyperplane")
 

@@ -102,6 +102,7 @@ def plot_regions(
         borders = [(where, color(own)) for where, own in painted]
         if not detectors or len(picture.classes) == 2:
             borders += [(answers == k, INK) for k in range(len(picture.classes))]
+        # An answer is 0 or 1 on the grid, and its border is where a half is crossed.
         for where, line in borders if outlines else []:
             picture.contour(axes, where, 0.5, colors=[line], linewidths=0.7, zorder=1)
         if count:
@@ -295,6 +296,7 @@ def plot_detector(
     strength = np.where(on_grid < limit, low + (high - low) * depth, 0.0)
     with axes_for(ax, picture.size) as axes:
         picture.show(axes, 1 - strength[:, None] * (1 - np.array(tint(own, 1.0))))
+        # Counts are integers: below its limit a detector fires, and halfway down it certainly does.
         picture.contour(axes, on_grid, limit - 0.5, colors=[INK], linewidths=1.0, zorder=1)
         picture.scatter(axes, ~inside)
         picture.scatter(axes, old, color=[tint(own, 0.35)], linewidths=0.0)
@@ -374,6 +376,7 @@ def animate_construction(
                 figure.clear()
                 draw(ax=figure.subplots())
                 writer.grab_frame()
+            # All frames of the writer last equally long.
             for _ in range(LAST - 1):
                 writer.grab_frame()
     return to
