@@ -2,7 +2,8 @@
 
 Points are proved right in three steps, each for what the one before leaves open: float64 with a running
 error bound, pairs of float64 numbers, and exact integers, up to a given number of multiplications; what is
-still open then counts as not proved. Networks of integers go from the first step to the last.
+still open then counts as not proved. Networks of integers, and those over squared norms, go from the first step to the
+last.
 
 The first step also says which points are right in every evaluation in float64, and once more
 with the constants of float32, in every evaluation in float32.

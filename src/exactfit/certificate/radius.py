@@ -35,22 +35,20 @@ SMALL_SQUARE = 2.0**-960  # squares above it are right to the last bit: float64 
 PRECISION = 1e-6  # relative, of a change: the table shows three digits
 MOST_STEPS = 200  # bisections; PRECISION is reached long before, unless a change is tiny
 MOST_ROWS = 200  # attacked: those with the smallest radii
-MOST_BITS = 200  # turned at once: a least-distance problem of 200 constraints takes some milliseconds
+MOST_BITS = 200  # flipped at once: a least-distance problem of 200 constraints takes some milliseconds
 BEYOND = (1.0 + 1e-9, 1.0 + 1e-6, 1.001, 1.1, 2.0)  # how far to go on behind the hyperplanes, in moves
 
 
 @dataclass(frozen=True, eq=False)
 class Reach:
-    """Bound of how far points may move before an answer can change, from the sums of one layer.
+    """Bound of how far points may move before an answer can change, from the sums of one layer."""
 
-    Layers with no activation or ReLU move their signals by at most the product of their
-    spectral norms times as far as the point moves. So no bit of the first threshold layer changes
-    while a point moves by less than |<w, a> + b| over that product and |w|, for all of its units; and without a
-    threshold layer, no answer while no output moves as far as the answer needs to change.
-
-    With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the
-    distance to each of them is known.
-    """
+    # Layers with no activation or ReLU move their signals by at most the product of their spectral norms times as far
+    # as the point moves, and a sum by no more than its weights times what each unit before it may move. So no bit of
+    # the first threshold layer changes while a point moves by less than |<w, a> + b| over the smaller of the two, for
+    # all of its units; and without a threshold layer, no answer while no output moves as far as the answer needs to
+    # change. With squared norms appended, units of a threshold layer are spheres (or hyperplanes), and the distance to
+    # each of them is known.
 
     layer: int  # the first threshold layer, or the output
     is_output: bool
