@@ -296,7 +296,7 @@ def plot_detector(
     strength = np.where(on_grid < limit, low + (high - low) * depth, 0.0)
     with axes_for(ax, picture.size) as axes:
         picture.show(axes, 1 - strength[:, None] * (1 - np.array(tint(own, 1.0))))
-        # Counts are integers: below its limit a detector fires, and halfway down it certainly does.
+        # Counts are integers, so the edge of the region is half a count below the limit.
         picture.contour(axes, on_grid, limit - 0.5, colors=[INK], linewidths=1.0, zorder=1)
         picture.scatter(axes, ~inside)
         picture.scatter(axes, old, color=[tint(own, 0.35)], linewidths=0.0)
