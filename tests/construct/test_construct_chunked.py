@@ -47,5 +47,5 @@ def test_the_network_is_that_of_points_in_one_place(problem, options, seed):
 def test_what_memory_cannot_hold_ends_with_a_remedy():
     rng = np.random.default_rng(0)
     data = Labelled.of_codes(rng.normal(size=(200, 3)), rng.integers(0, 2, 200))
-    with pytest.raises(WidthLimitError, match=r"distinct patterns of 256 hyperplanes exceed.*Use a fixed width"):
+    with pytest.raises(WidthLimitError, match=r"patterns of 256 hyperplanes exceed.*Use a smaller fixed width"):
         build(replace(data, X=InParts(data.X, memory=4000)), Options(), 0)
