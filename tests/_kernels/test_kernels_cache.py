@@ -17,13 +17,27 @@ from exactfit._kernels.compile import compiled
 def double(x):
     return 2 * x
 """
+TYPED = """
+from typing import NamedTuple
+from exactfit._kernels.compile import compiled
+
+class {name}(NamedTuple):
+    number: float
+
+@compiled
+def twice(one):
+    return 2 * one.number
+
+def double(x):
+    return twice({name}(x))
+"""
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))"  # no file may have a byte
 CALL = "from kernel_of_mine import double; print(double(21), double(0.25))"
 
 
-def run(folder: Path, before: str = "") -> list[str]:
+def run(folder: Path, before: str = "", kernel: str = KERNEL) -> list[str]:
     """Return the warnings of a process that compiles two kernels or reads them from the cache."""
-    (folder / "kernel_of_mine.py").write_text(KERNEL, encoding="utf-8")
+    (folder / "kernel_of_mine.py").write_text(kernel, encoding="utf-8")
     path = os.pathsep.join([str(folder), *sys.path])
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": path}
     command = [sys.executable, "-c", f"{before}\n{CALL}"]
@@ -89,6 +103,11 @@ def test_damaged_files_are_said_once(suffix: str, damage: Callable[[bytes], byte
         file.write_bytes(damage(file.read_bytes()))
     (warning,) = run(cache)
     assert "cannot be read from" in warning
+
+
+def test_types_of_an_earlier_version_are_no_damage(tmp_path: Path) -> None:
+    assert run(tmp_path, kernel=TYPED.format(name="Before")) == []
+    assert run(tmp_path, kernel=TYPED.format(name="Renamed")) == []
 
 
 @pytest.mark.parametrize("suffix", ["nbc", "nbi"])

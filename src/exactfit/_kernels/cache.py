@@ -31,11 +31,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled kernel, or None: then the compiler makes it anew."""
-        # Damaged bytes raise whatever they lead the unpickler to.
+        # Damaged bytes raise whatever they lead the unpickler to; an index that an earlier version wrote may hold types
+        # that are gone, which is no damage.
         try:
             return super().load_overload(sig, target_context)
         except Exception as error:
-            self._warn(error)
+            if not isinstance(error, AttributeError | ImportError):
+                self._warn(error)
             with suppress(Exception):
                 self.flush()  # or a damaged index would be met again by every process
             return None
