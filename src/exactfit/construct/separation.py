@@ -95,6 +95,8 @@ class OpenPairs:
     themselves.
     """
 
+    closed: bool  # whether every pair is separated
+
     def __init__(
         self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET, pairs: Runs | None = None,
         members: PatternMembers | None = None,
@@ -109,11 +111,6 @@ class OpenPairs:
         wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
         self._begin_level(child.astype(np.int64), sizes, pairs or _against_rest(wanted, len(classes)))
         self._width = 0 if self.closed else None
-
-    @property
-    def closed(self) -> bool:
-        """Whether every pair is separated."""
-        return self._n_pairs == 0
 
     def add(self, words: Words, _maybe: Words | None = None) -> None:
         """Take the next block of 64 hyperplanes: one word per point (lines 4-6); exact bits have one only."""
@@ -130,6 +127,7 @@ class OpenPairs:
         if len(ids) <= FEW or self._list(ids[::SAMPLE], self._budget // SAMPLE) is not None:
             found = self._list(ids, self._budget)
         self._n_pairs = None if found is None else found.n_pairs
+        self.closed = self._n_pairs == 0
         if found is not None and found.n_pairs > 0:
             self._promote(ids, found)
 
@@ -180,7 +178,7 @@ class OpenPairs:
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
         """Groups become their own only children: nothing is pending."""
         self._level, self._level_blocks = level, self._n_blocks
-        self._n_pairs = level.n_pairs
+        self._n_pairs, self.closed = level.n_pairs, level.n_pairs == 0
         self._set_children(child, sizes, np.arange(len(sizes)), np.zeros((1, len(sizes)), np.uint64))
 
     def _set_children(self, child: Ints, sizes: Ints, group: Ints, words: Words) -> None:
