@@ -171,7 +171,7 @@ class SupportRows:
     starts: Rows
 
     def of(self, detector: int) -> tuple[Rows, Floats]:
-        """Return all rows that a detector rests on, with their shares; the largest first, by row on a tie."""
+        """Return all rows that a detector rests on and their fractions of it, the largest first, by row on a tie."""
         part = slice(*self.starts[detector : detector + 2])
         rows, dual_coef = self.rows[part], self.dual_coef[part]
         # Sizes add up to 1 over all rows, of the class and of others.

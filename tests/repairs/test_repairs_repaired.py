@@ -177,9 +177,6 @@ def test_verify_of_a_chain_asks_the_runtime_that_it_came_from() -> None:
     assert certify(repaired, X, y).holds
 
 
-# ---- Further points ------------------------------------------------------------------------------------
-
-
 # ---- Bad input -----------------------------------------------------------------------------------------
 
 

@@ -83,7 +83,7 @@ def test_the_only_row_of_a_label_and_few_rows():
     assert found.strangers.tolist() == [1, 1, 1, 3]
 
 
-def test_probabilities_are_heard():
+def test_probabilities_change_the_ranking():
     X, y = load_digits(return_X_y=True)
     X, y = X[:400], y[:400]
     sure = np.full((400, 10), 0.02 / 9)

@@ -77,7 +77,7 @@ def drawn(kind: str, seed: int):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_labels_at_random_are_told_from_labels_that_are_confused(seed):
+def test_labels_at_random_differ_from_labels_that_are_confused(seed):
     shares = {}
     for kind in ("any", "confused"):
         said, codes = drawn(kind, seed)
