@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -184,7 +184,7 @@ class Threads:
         self.count = n_threads(n_jobs)
         self._pool: ThreadPoolExecutor | None = None  # small computations never need it
         self._lock = threading.Lock()
-        self._maps = 0
+        self._idle, self._maps = self.count - 1, 0
         self._abandoned = threading.Event()
 
     def __enter__(self) -> Threads:
@@ -202,8 +202,15 @@ class Threads:
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[work(item) for item in items]``, in order, on all threads that are free."""
         items = list(items)
-        n_helpers = min(len(items), self.count) - 1
-        if n_helpers < 1:
+        if self.count == 1 or len(items) < 2:
+            return [work(item) for item in items]
+        # Idle threads only: helpers that wait for a thread would pile up, with what they are to work on.
+        with self._lock:
+            n_helpers = min(len(items) - 1, self._idle)
+            self._idle -= n_helpers
+            self._maps += n_helpers > 0
+            self._pool = self._pool or (ThreadPoolExecutor(self.count - 1) if n_helpers else None)
+        if self._pool is None or not n_helpers:
             return [work(item) for item in items]
         results: dict[int, Result] = {}
         places = iter(range(len(items)))
@@ -217,21 +224,21 @@ class Threads:
                 results[place] = work(items[place])
 
         def help_out() -> None:
-            with self._abandoning():
-                take()
+            try:
+                with self._abandoning():
+                    take()
+            finally:
+                with self._lock:
+                    self._idle += 1
 
-        with self._lock:
-            self._pool = self._pool or ThreadPoolExecutor(self.count - 1)
-            self._maps += 1
-        helpers = [self._pool.submit(help_out) for _ in range(n_helpers)]
+        helpers: list[Future[None]] = []
         try:
             with suppress(Abandoned), self._abandoning():  # if abandoned, another thread has the reason
+                for _ in range(n_helpers):
+                    helpers.append(self._pool.submit(help_out))
                 take()
-                # Helpers that never began found all threads at work, perhaps on what calls this map.
-                helpers = [helper for helper in helpers if not helper.cancel()]
                 wait(helpers)
         finally:
-            helpers = [helper for helper in helpers if not helper.cancel()]
             wait(helpers)
             with self._lock:
                 self._maps -= 1
