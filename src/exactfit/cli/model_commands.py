@@ -244,7 +244,7 @@ def encode_command(
     output: Output,
     labels: Annotated[Path | None, option("Also write the labels: one to a line, as CSV.", dir_okay=False)] = None,
 ) -> None:
-    """Write a table as a model sees it: points as NPY, for a checker that shares nothing with exactfit."""
+    """Write the encoded points of a table as NPY, for a checker that shares nothing with exactfit."""
     import numpy as np
 
     new = output.required("the array")
