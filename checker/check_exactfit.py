@@ -56,7 +56,7 @@ def refuse_unless(fine, reason):
 
 
 def read_bytes(path):
-    """The content of an ordinary file: a pipe or a device might never end."""
+    """Return the content of an ordinary file: a pipe or a device might never end."""
     refuse_unless(os.path.isfile(path) or not os.path.exists(path), f"{path} is not an ordinary file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -81,7 +81,7 @@ def coded(octets):
 
 
 def canonical(plain):
-    """The one text that JSON is written as."""
+    """Return the one text that JSON is written as."""
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -240,7 +240,7 @@ class Network:
         refuse_unless(known and sizes == (last.units, n, len(levels)), "the decoder does not fit the last layer")
 
     def answer(self, row, margin=0):
-        """The class index of a point; None for none, or for several within the margin."""
+        """Return the class index of a point; None for none, or for several within the margin."""
         lows, power = scaled(row)
         if self.map == "append_squared_norm":
             lows, power = [*(v << power for v in lows), sum(v * v for v in lows)], 2 * power
@@ -251,7 +251,7 @@ class Network:
         return self.decide(lows, highs, power)
 
     def decide(self, least, most, power):
-        """The class index that all outputs between these stand for, None for none."""
+        """Return the class index that all outputs between these stand for, None for none."""
         if self.kind == "sign":
             return self.classes[0] if most[0] < 0 else self.classes[1] if least[0] >= 0 else None
         if self.kind == "one_hot":
@@ -303,7 +303,7 @@ class Model:
         self.classes = {name: code for code, name in enumerate(values)}
 
     def margin(self):
-        """The margin that the file claims; refuses networks of another form."""
+        """Return the margin that the file claims; refuse networks of another form."""
         claimed, network = self.certificate.get("margin"), self.network
         refuse_unless(type(claimed) is float and claimed > 0, "the file claims no margin")
         bits = {layer.activation for layer in network.layers[:-1]} == {"threshold"} and network.map == "identity"
@@ -345,7 +345,7 @@ def read_csv(path):
 
 
 def parsed(text, kind):
-    """A text of a CSV file as a value of a type."""
+    """Return a text of a CSV file as a value of a type."""
     refuse_unless(re.fullmatch(TEXTS[kind], text), f"{text!r} is not of the type {kind.__name__}")
     return text == "True" if kind is bool else kind(text)
 
@@ -376,7 +376,7 @@ def read_data(points, labels, kind):
 
 
 def data_digests(rows, labels):
-    """The data as certificates name them, now (a digest of the digests of rows with labels) and in format 1."""
+    """Return the data as certificates name them, now (a digest of the digests of rows with labels) and in format 1."""
     shape = json.dumps({"shape": [len(rows), len(rows[0])]}).encode()
     now, before, names = hashlib.sha256(shape), hashlib.sha256(shape), [str(label) for label in labels]
     for row, name in zip(rows, names, strict=True):
@@ -401,7 +401,7 @@ def chosen(text, count):
 
 
 def check(given):
-    """What is to be said, and the exit code."""
+    """Return what is to be said, and the exit code."""
     model = Model(given.model)
     kind = int if model.classes is None else type(next(iter(model.classes)))
     rows, labels = read_data(given.points, given.labels, kind)

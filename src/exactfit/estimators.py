@@ -157,7 +157,7 @@ class InterpolatingClassifier(FactsBelow, ClassifierMixin, BaseEstimator):  # ty
 
     @classmethod
     def paper(cls, **options: Any) -> InterpolatingClassifier:
-        """The paper's algorithm as it is published: Gaussian hyperplanes around the origin, masks, random order.
+        """Return the paper's algorithm as it is published: Gaussian hyperplanes around the origin, masks, random order.
 
         Parameters
         ----------

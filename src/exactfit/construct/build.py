@@ -178,7 +178,7 @@ def build(
 
 
 def _with_errors(made: Construction, data: Labelled, rows: Rows, lost: Rows, options: Options) -> Construction:
-    """Number rows as in the data, and divide those that are not claimed, or given up, by what the network answers.
+    """Return the construction with rows of the data, those without a claim divided by what the network answers.
 
     ``rows`` are those that were fitted, ``lost`` those of them that lost to a majority.
     """

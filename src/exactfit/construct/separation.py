@@ -176,7 +176,7 @@ class OpenPairs:
             yield rows[some][a], b
 
     def _begin_level(self, child: Ints, sizes: Ints, level: Runs) -> None:
-        """Groups become their own only children: nothing is pending."""
+        """Make groups their own only children: nothing is pending."""
         self._level, self._level_blocks = level, self._n_blocks
         self._n_pairs, self.closed = level.n_pairs, level.n_pairs == 0
         self._set_children(child, sizes, np.arange(len(sizes)), np.zeros((1, len(sizes)), np.uint64))
@@ -209,7 +209,7 @@ class OpenPairs:
         self._set_children(refined, sizes, self._scan.group[parent], pending)
 
     def _promote(self, ids: Ints, found: Runs) -> None:
-        """The children in open pairs become the groups; all other points leave."""
+        """Make the children in open pairs the groups; all other points leave."""
         n = len(self._sizes)
         runs_of = np.zeros(n, np.int64)
         runs_of[ids] = found.runs_of
