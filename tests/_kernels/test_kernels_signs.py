@@ -58,12 +58,12 @@ def test_sides_and_doubts_of_products():
     products[2], products[3] = 0.0, np.inf
     rows = signs.ScaledRows(np.ldexp(1.0, rng.integers(-3, 4, 6)), rng.random(6))
     planes = signs.FilterPlanes(rng.standard_normal(128), rng.random(128), rng.random(128))
-    words, open_bits = np.zeros((4, 9), dtype=np.uint64), np.zeros((2, 6), dtype=np.uint64)
-    signs.decide_products(products, rows, planes, signs.WordBlock(1, 2, np.uint64(2**36 - 1)), words, open_bits)
+    words, doubtful = np.zeros((4, 9), dtype=np.uint64), np.zeros((2, 6), dtype=np.uint64)
+    signs.decide_products(products, rows, planes, signs.WordBlock(1, 2, np.uint64(2**36 - 1)), words, doubtful)
     values = planes.offsets * rows.factors[:, None] + products.astype(float)
     bounds = rows.norms[:, None] * planes.slopes + rows.factors[:, None] * planes.doubts
     np.testing.assert_array_equal(BitMatrix(words[1:3, 2:8].copy(), 100).to_bool(), values[:, :100] > 0)
-    np.testing.assert_array_equal(BitMatrix(open_bits, 100).to_bool(), open_where(values, bounds)[:, :100])
+    np.testing.assert_array_equal(BitMatrix(doubtful, 100).to_bool(), open_where(values, bounds)[:, :100])
     words[1:3, 2:8] = 0
     assert not words.any()
 
@@ -74,11 +74,11 @@ def test_sides_and_doubts_in_few_dimensions(n_rows, d):
     rng = np.random.default_rng(27)
     X, W, b = (rng.integers(-3, 4, shape) / 4 for shape in [(n_rows, d), (70, d), (70,)])  # no rounding, many ties
     slopes, doubts = rng.choice([1e-15, 0.2], 70), rng.choice([0.0, 0.2], 70)
-    words, open_bits = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
-    signs.decide_low(X, W, b, slopes, doubts, 2, words, open_bits)
+    words, doubtful = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
+    signs.decide_low(X, W, b, slopes, doubts, 2, words, doubtful)
     bounds = np.abs(X).max(axis=1)[:, None] * slopes + doubts
     np.testing.assert_array_equal(BitMatrix(words[:, 2:-1].copy(), 70).to_bool(), naive.sides(X, W, b))
-    np.testing.assert_array_equal(BitMatrix(open_bits, 70).to_bool(), open_where(X @ W.T + b, bounds))
+    np.testing.assert_array_equal(BitMatrix(doubtful, 70).to_bool(), open_where(X @ W.T + b, bounds))
     assert not words[:, [0, 1, -1]].any()
 
 
@@ -173,21 +173,21 @@ def test_long_accumulator_at_the_ends_of_its_range(terms):
                 assert exact_sign(points, w, last, limbs) == sign_of(naive.exact(w, points, last))
 
 
-def test_settling_changes_open_bits_only():
+def test_settling_changes_doubtful_bits_only():
     rng = np.random.default_rng(23)
     X, W, b = rng.integers(-2, 3, (5, 3)) / 2, rng.integers(-2, 3, (70, 3)) / 2, rng.integers(-1, 2, 70) / 2
     truth = naive.sides(X, W, b)
     wrong = BitMatrix.from_bool(~truth)
     opened = rng.random((5, 70)) < 0.5
-    open_bits = BitMatrix.from_bool(opened).words.copy()
+    doubtful = BitMatrix.from_bool(opened).words.copy()
     words = np.zeros((4, 9), dtype=np.uint64)
     words[1:3, 2:7] = wrong.words
     lone = np.full(134, -1, dtype=np.int64)
     shifted_W, shifted_b = np.vstack([np.zeros((64, 3)), W]), np.concatenate([np.zeros(64), b])
     planes = signs.SparsePlanes(3 * np.arange(135), np.arange(0), shifted_W.ravel(), shifted_b)
-    signs.settle(X, np.arange(0), planes, lone, 1, 2, words, open_bits)
+    signs.settle(X, np.arange(0), planes, lone, 1, 2, words, doubtful)
     np.testing.assert_array_equal(BitMatrix(words[1:3, 2:7].copy(), 70).to_bool(), np.where(opened, truth, ~truth))
-    assert not open_bits.any()
+    assert not doubtful.any()
     words[1:3, 2:7] = 0
     assert not words.any()
 
@@ -263,20 +263,20 @@ def test_sides_and_doubts_of_few_weights(decide, n_rows, d):
     X, W = rng.standard_normal((n_rows, d)), few_weights(rng, 70, d)
     b = rng.choice([1.0, 1.0 + 2e-16, 1.0 - 1e-15, 1.01], 70) * -(W @ X[0])  # about as close as rounding reaches
     columns = np.flatnonzero(np.abs(W).any(axis=0))
-    words, open_bits = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
-    decide(X, columns, sparse_planes(W, b, columns), 2, words, open_bits)
+    words, doubtful = np.zeros((2, n_rows + 3), dtype=np.uint64), np.zeros((2, n_rows), dtype=np.uint64)
+    decide(X, columns, sparse_planes(W, b, columns), 2, words, doubtful)
     values = np.tile(b, (n_rows, 1))
     for j in range(d):
         values += X[:, [j]] * W[:, j]
-    shares = np.array([signs.sparse_share(k) for k in np.count_nonzero(W, axis=1)])
+    shares = np.array([signs.sparse_rel_error(k) for k in np.count_nonzero(W, axis=1)])
     bounds = shares * (np.abs(X[:, columns]).max(axis=1)[:, None] * np.abs(W).sum(axis=1) + np.abs(b))
-    doubtful = BitMatrix(open_bits, 70).to_bool()
+    in_doubt = BitMatrix(doubtful, 70).to_bool()
     np.testing.assert_array_equal(BitMatrix(words[:, 2:-1].copy(), 70).to_bool(), values > 0)
     for share, expected in ((1 - 1e-12, True), (1 + 1e-12, False)):
         clear = open_where(values, bounds * share) == expected
-        np.testing.assert_array_equal(doubtful[clear], expected)
-    assert doubtful.any()
-    np.testing.assert_array_equal((values > 0)[~doubtful], naive.sides(X, W, b)[~doubtful])
+        np.testing.assert_array_equal(in_doubt[clear], expected)
+    assert in_doubt.any()
+    np.testing.assert_array_equal((values > 0)[~in_doubt], naive.sides(X, W, b)[~in_doubt])
     assert not words[:, [0, 1, -1]].any()
 
 
@@ -293,10 +293,10 @@ def test_pieces_are_small_where_columns_are_many():
     X, W, b = rng.standard_normal((50, d)), np.zeros((3, d)), rng.standard_normal(3)
     W[[0, 1, 1, 2], [0, d - 1, 7, d // 2]] = 1.0, -1.0, 2.0, 4.0
     for decide in SPARSE_KERNELS:
-        words, open_bits = np.zeros((2, 1, 50), dtype=np.uint64)
-        decide(X, np.arange(d), sparse_planes(W, b, np.arange(d)), 0, words, open_bits)
+        words, doubtful = np.zeros((2, 1, 50), dtype=np.uint64)
+        decide(X, np.arange(d), sparse_planes(W, b, np.arange(d)), 0, words, doubtful)
         np.testing.assert_array_equal(BitMatrix(words, 3).to_bool(), X @ W.T + b > 0)
-        assert not open_bits.any()
+        assert not doubtful.any()
 
 
 @pytest.mark.parametrize("decide", SPARSE_KERNELS)
@@ -304,9 +304,9 @@ def test_sums_that_are_not_finite_are_in_doubt(decide):
     """Numbers near the end of the range, of which sums and their bounds overflow."""
     X = np.array([[1.7e308, 1.7e308, -1.7e308], [1.0, 1.0, 1.0]])
     W = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 2.0], [1.7e308, 1.7e308, 0.0]])
-    words, open_bits = np.zeros((2, 1, 2), dtype=np.uint64)
-    decide(X, np.arange(3), sparse_planes(W, np.zeros(3), np.arange(3)), 0, words, open_bits)
-    assert [int(word) for word in open_bits[0]] == [7, 4]
+    words, doubtful = np.zeros((2, 1, 2), dtype=np.uint64)
+    decide(X, np.arange(3), sparse_planes(W, np.zeros(3), np.arange(3)), 0, words, doubtful)
+    assert [int(word) for word in doubtful[0]] == [7, 4]
     assert int(words[0, 1]) == 7
 
 
@@ -323,11 +323,11 @@ def test_settling_few_weights_is_always_right(call, seed):
     truth = [naive.side(W[i], rows[1], b) for i in (0, 1, 65)]
     planes = sparse_planes(W, np.full(66, b), columns)
     for before in (0, ALL):
-        words, open_bits = np.full((2, 6), before, dtype=np.uint64), np.zeros((2, 3), dtype=np.uint64)
-        open_bits[0, 1], open_bits[1, 1] = 3, 2
+        words, doubtful = np.full((2, 6), before, dtype=np.uint64), np.zeros((2, 3), dtype=np.uint64)
+        doubtful[0, 1], doubtful[1, 1] = 3, 2
         lone = np.where(np.diff(planes.starts) == 1, 0, -1)
-        signs.settle(rows, columns, planes, lone, 0, 2, words, open_bits)
-        assert not open_bits.any()
+        signs.settle(rows, columns, planes, lone, 0, 2, words, doubtful)
+        assert not doubtful.any()
         assert [int(words[0, 3]) & 1, int(words[0, 3]) >> 1 & 1, int(words[1, 3]) >> 1 & 1] == truth
         words[0, 3] ^= np.uint64((int(words[0, 3]) ^ before) & 3)
         words[1, 3] ^= np.uint64((int(words[1, 3]) ^ before) & 2)

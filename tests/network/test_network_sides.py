@@ -304,8 +304,8 @@ def left_in_doubt(monkeypatch):
     """Stop after the filter: what it leaves in doubt is collected, not settled."""
     found = []
 
-    def settle(_tile, _columns, _planes, _lone, first_word, start, _words, open_bits):
-        found.append((first_word, start, open_bits.copy()))
+    def settle(_tile, _columns, _planes, _lone, first_word, start, _words, doubtful):
+        found.append((first_word, start, doubtful.copy()))
 
     monkeypatch.setattr(_sides.kernels, "settle", settle)
 
@@ -313,8 +313,8 @@ def left_in_doubt(monkeypatch):
         found.clear()
         decided = sides(X, W, B)
         words = np.zeros_like(decided.words)
-        for first_word, start, open_bits in found:
-            words[first_word : first_word + len(open_bits), start : start + open_bits.shape[1]] = open_bits
+        for first_word, start, doubtful in found:
+            words[first_word : first_word + len(doubtful), start : start + doubtful.shape[1]] = doubtful
         return decided.to_bool(), type(decided)(words, decided.n_bits).to_bool()
 
     return filtered

@@ -1,7 +1,8 @@
-"""Sides of hyperplanes: filters, and the exact last word.
+"""Sides of hyperplanes: filters, and the exact decision where a filter is in doubt.
 
-A filter writes two bits per entry: the side, and whether it is in doubt. ``settle``
-then replaces every doubtful bit by the exact one.
+The filters ``decide_products``, ``decide_low`` and ``decide_sparse`` write two bits per entry: the side, and whether it
+is in doubt. ``settle`` then replaces every doubtful bit by the exact one, which ``positive`` finds in up to three
+steps: ``_float64_sign``, ``_compensated_sign``, and a long accumulator that adds products as integers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ PIECE = 256  # points at a time: 2 KiB for each feature, so that up to 16 of the
 GATHERED = 2**18  # numbers that sparse hyperplanes gather at a time: 2 MiB
 FINITE_BOUND = 1e250  # bounds are above 1e-16 of what they bound: no entry below this one is infinite
 ALL = np.uint64(2**64 - 1)
-LOW_27 = np.int64(2**27 - 1)  # lower half of a 53-bit whole number; products of halves fit in int64
+UNDECIDED = 2  # in place of a sign, -1, 0 or 1, that a step cannot prove
+LOW_27 = np.int64(2**27 - 1)  # lower half of a 53-bit integer; products of halves fit in int64
 LOW_32 = np.int64(2**32 - 1)  # what a limb of the long accumulator holds once carries are resolved
 LIMBS = 144  # of 32 bits: the largest product is below bit 2048 + 2304 = 136 * 32, the others are for carries
 LIMB_OFFSET = 2304  # bits below the point: the smallest product is a multiple of 2^-2252
@@ -111,7 +113,7 @@ def scale_rows(rows, origin, columns, scaled, factors, norms):
 
 
 @compiled
-def decide_products(products, rows, planes, block, words, open_bits):
+def decide_products(products, rows, planes, block, words, doubtful):
     """Side and doubt from float32 products."""
     # The value of an entry is its product plus ``planes.offsets[j] * rows.factors[r]``; it is in doubt
     # unless its size exceeds ``rows.norms[r] * planes.slopes[j] + rows.factors[r] * planes.doubts[j]``.
@@ -128,7 +130,7 @@ def decide_products(products, rows, planes, block, words, open_bits):
                 values[i] = offset[i] * factor + np.float64(product[i])
             used = block.tail if low + 64 == n_columns else ALL
             words[block.first_word + w, block.start + r] = signs(values) & used
-            open_bits[w, r] = in_doubt(values, norm, slope, factor, planes.doubts[low : low + 64]) & used
+            doubtful[w, r] = in_doubt(values, norm, slope, factor, planes.doubts[low : low + 64]) & used
 
 
 @compiled
@@ -144,7 +146,7 @@ def project(points, n_points, weights, bias, values):
 
 
 @compiled
-def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
+def decide_low(rows, weights, biases, slopes, doubts, start, words, doubtful):
     """Side and doubt in few dimensions: project, test and pack in one go, in float64."""
     # An entry is in doubt unless its size exceeds ``max_j |x_j| * slopes[i] + doubts[i]``. Piece by
     # piece of the points, a hyperplane's entries are first held against the largest bound among them,
@@ -169,7 +171,7 @@ def decide_low(rows, weights, biases, slopes, doubts, start, words, open_bits):
                 on[r] |= np.uint64(values[r] > 0.0) << bit
                 unsure += np.int64(not abs(values[r]) > bound)
             if unsure or not bound < FINITE_BOUND:
-                doubt = open_bits[i >> 6, low : low + count]
+                doubt = doubtful[i >> 6, low : low + count]
                 for r in range(count):
                     size = abs(values[r])
                     sure = (size > sizes[r] * slopes[i] + doubts[i] + TINY) & (size <= LARGEST)
@@ -198,7 +200,7 @@ def gather(rows, columns, points, sizes):
 
 
 @compiled
-def decide_sparse_few(rows, columns, planes, start, words, open_bits):
+def decide_sparse_few(rows, columns, planes, start, words, doubtful):
     """As ``decide_sparse``, point by point: faster where there are too few of them to fill vectors."""
     for r in range(rows.shape[0]):
         x, largest = rows[r], 0.0
@@ -210,17 +212,17 @@ def decide_sparse_few(rows, columns, planes, start, words, open_bits):
             for k in range(first, last):
                 value += x[columns[planes.features[k]]] * planes.weights[k]
                 weight += abs(planes.weights[k])
-            bound = sparse_share(last - first) * (largest * weight + abs(planes.biases[i])) + TINY
+            bound = sparse_rel_error(last - first) * (largest * weight + abs(planes.biases[i])) + TINY
             bit = np.uint64(1) << np.uint64(i & 63)
             if value > 0.0:
                 words[i >> 6, start + r] |= bit
             if not (abs(value) > bound and abs(value) <= LARGEST):
-                open_bits[i >> 6, r] |= bit
+                doubtful[i >> 6, r] |= bit
 
 
 @compiled
-def sparse_share(n_terms):
-    """Share of max |x_j| sum |w_j| + |b| that a sum of so many products and a bias may err by, rounded up."""
+def sparse_rel_error(n_terms):
+    """Error of a bias and ``n_terms`` products, relative to max |x_j| sum |w_j| + |b|, rounded up."""
     return (n_terms + 3) * 1.13e-16
 
 
@@ -235,7 +237,7 @@ def sum_terms(points, planes, first, last, bias, count, values):
 
 
 @compiled
-def decide_sparse(rows, columns, planes, start, words, open_bits):
+def decide_sparse(rows, columns, planes, start, words, doubtful):
     """Side and doubt for hyperplanes with few weights: gather, add, test and pack in float64."""
     # Works as ``decide_low`` does, but adds up only the k features that a hyperplane looks at: so with k products and
     # k additions an entry errs by at most (k + 2) 2^-53 (max |x_j| sum |w_j| + |b|). The last two terms are added where
@@ -254,9 +256,9 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
             bias, weight = planes.biases[i], 0.0
             for k in range(first, last):
                 weight += abs(planes.weights[k])
-            share = sparse_share(last - first)
+            rel_error = sparse_rel_error(last - first)
             # A product may underflow; the least number on top makes it an upper bound again.
-            slope, doubt_of_bias = share * weight + 5e-324, share * abs(bias)
+            slope, doubt_of_bias = rel_error * weight + 5e-324, rel_error * abs(bias)
             bound = largest * slope + doubt_of_bias + TINY
             on, unsure = np.uint64(1) << np.uint64(i & 63), np.int64(0)
             if last - first == 2:
@@ -286,7 +288,7 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
                     unsure += np.int64(not abs(bias) > bound)
             if unsure or not bound < FINITE_BOUND:
                 sum_terms(points, planes, first, last, bias, count, values)
-                doubt, bit = open_bits[i >> 6, low : low + count], np.uint64(i & 63)
+                doubt, bit = doubtful[i >> 6, low : low + count], np.uint64(i & 63)
                 for r in range(count):
                     size = abs(values[r])
                     sure = (size > sizes[r] * slope + doubt_of_bias + TINY) & (size <= LARGEST)
@@ -297,25 +299,26 @@ def decide_sparse(rows, columns, planes, start, words, open_bits):
 
 
 @compiled
-def settle(rows, columns, planes, lone, first_word, start, words, open_bits):
-    """Replace every open bit by the exact side; clears ``open_bits``."""
+def settle(rows, columns, planes, lone, first_word, start, words, doubtful):
+    """Replace every doubtful bit by the exact side; clears ``doubtful``."""
     # ``lone[i]`` is the place of the only weight of hyperplane i among those that are stored, -1 if there are more.
     limbs, one, longest = np.zeros(LIMBS, np.int64), np.uint64(1), np.int64(0)
     for i in range(planes.biases.shape[0]):
         longest = max(longest, planes.starts[i + 1] - planes.starts[i])
     gathered, is_dense = np.empty(longest), planes.features.shape[0] == 0
-    for w in range(open_bits.shape[0]):
-        for r in range(open_bits.shape[1]):
-            left = open_bits[w, r]
+    for w in range(doubtful.shape[0]):
+        for r in range(doubtful.shape[1]):
+            left = doubtful[w, r]
             if left == np.uint64(0):
                 continue
-            open_bits[w, r] = np.uint64(0)
+            doubtful[w, r] = np.uint64(0)
             word = words[first_word + w, start + r]
             for bit in range(64):
                 here = one << np.uint64(bit)
                 if left & here:
                     i = 64 * (first_word + w) + bit
                     first, last = planes.starts[i], planes.starts[i + 1]
+                    # A dense hyperplane looks at the row as it is, a sparse one at a few of its columns.
                     x = rows[r, : last - first] if is_dense else gathered[: last - first]
                     for k in range(first, first if is_dense else last):
                         x[k - first] = rows[r, columns[planes.features[k]]]
@@ -329,13 +332,14 @@ def settle(rows, columns, planes, lone, first_word, start, words, open_bits):
 @compiled
 def positive(x, w, b, lone, limbs):
     """Whether <w, x> + b > 0, exactly."""
+    # Each step is tried only where the one before it has proved nothing; the last one always decides.
     if lone >= 0:
         sign = _lone_sign(x[lone], np.float64(w[lone]), b)
     else:
         sign = _float64_sign(x, w, b)
-        if sign == 2:
+        if sign == UNDECIDED:
             sign = _compensated_sign(x, w, b)
-    if sign == 2:
+    if sign == UNDECIDED:
         _add_affine(limbs, x, w, b)
         sign = sign_of_limbs(limbs)
     return sign == 1
@@ -363,18 +367,18 @@ def _two_product(a, b):
 
 @compiled
 def _lone_sign(x, w, b):
-    """Sign of w x + b where the product is exact (w a power of two), else 2 = unknown."""
+    """Sign of w x + b where the product is exact, as it is for a power of two; else UNDECIDED."""
     if not (_safe(x) and _safe(w)):
-        return 2
+        return UNDECIDED
     p, remainder = _two_product(w, x)
     if remainder != 0.0:
-        return 2
+        return UNDECIDED
     return 1 if p > -b else (0 if p == -b else -1)
 
 
 @compiled
 def _float64_sign(x, w, b):
-    """Sign of <w, x> + b in float64, or 2 where rounding might have turned it."""
+    """Sign of <w, x> + b in float64; UNDECIDED where rounding might have turned it."""
     # Each of the d products and d + 1 additions errs by at most 2^-53 of the sum of
     # the absolute values, in every order of summation.
     total, size = b, abs(b)
@@ -385,13 +389,13 @@ def _float64_sign(x, w, b):
         size += abs(p)
     bound = (2 * d + 4) * 1.2e-16 * size + 1e-300
     if not size <= LARGEST or abs(total) <= bound:
-        return 2
+        return UNDECIDED
     return 1 if total > 0.0 else -1
 
 
 @compiled
 def _compensated_sign(x, w, b):
-    """Sign by products and sums with remainders: decides all but the closest calls."""
+    """Sign by products and sums with remainders; UNDECIDED in the closest cases."""
     # After Ogita, Rump and Oishi: with s the running sum and e the sum of all
     # remainders, |s + e - exact| is at most u |s + e| + (2 (d + 1) u)^2 sum |w_j x_j|
     # (taken generously below). Where every remainder is zero, s itself is exact: so
@@ -402,7 +406,7 @@ def _compensated_sign(x, w, b):
     for j in range(d):
         a = np.float64(w[j])
         if not (_safe(a) and _safe(x[j])):
-            return 2
+            return UNDECIDED
         p, remainder = _two_product(a, x[j])
         t = s + p
         z = t - s
@@ -415,7 +419,7 @@ def _compensated_sign(x, w, b):
     total = s + e
     bound = (2 * d + 6) * 1.2e-16 * ((2 * d + 6) * 1.2e-16) * size + 3e-16 * abs(e)
     if not size <= SAFE_HIGH * SAFE_HIGH or (not clean and abs(total) <= bound):
-        return 2
+        return UNDECIDED
     return 1 if total > 0.0 else (0 if total == 0.0 else -1)
 
 
@@ -472,7 +476,7 @@ def sign_of_limbs(limbs):
 
 @compiled
 def _add_product(limbs, a, b):
-    """Add a * b: whole numbers of 53 bits, multiplied in halves."""
+    """Add a * b: integers of 53 bits, multiplied in halves."""
     a_part, a_exponent = math.frexp(a)
     b_part, b_exponent = math.frexp(b)
     negative = (a_part < 0.0) != (b_part < 0.0)

@@ -1,12 +1,18 @@
-"""The side of each hyperplane that each point is on, decided exactly.
+"""Exact sides of hyperplanes.
 
 :func:`sides` answers, for every point x and hyperplane (w, b), whether <w, x> + b > 0 as exact arithmetic on the stored
 numbers would; a point on the hyperplane belongs to the off side. So the answer cannot depend on batches, threads, BLAS,
 memory layout or the order of rows.
 
-A fast filter (one class for each kind of hyperplanes, with the proof of its bound) computes every entry with a bound of
-its error, and leaves entries within that bound in doubt; ``settle`` decides these in float64, then with compensated
-sums, then in exact integers.
+An entry is a point and a hyperplane. It is decided in two steps:
+
+1. A filter computes <w, x> + b in floating point, with a bound of its error: ``_SparseWeights`` for sparse hyperplanes,
+   ``_LowDimension`` and ``_HighDimension`` for dense ones. Above each stands the proof of its bound. An entry that is
+   not larger than the bound is in doubt.
+2. ``settle`` (``_kernels/signs.py``) decides doubtful entries: in float64, else with compensated sums, else in
+   integers.
+
+A few points go another way as long as the compiler is not loaded: ``plain_sides``, with fractions as its last step.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ COLUMN_TILE = 512  # hyperplanes to a matrix product; a multiple of 64, so that 
 TILE_ENTRIES = 2**22  # products held at a time by each thread: 16 MB
 REFERENCE_ROWS = 64  # points that the middle of the data is taken from; any point is right, the middle is sharper
 WIDE = 256  # from so many hyperplanes on, looking for columns in which all points agree pays
-SHARE_ALIKE = 32  # and only if at least one column in so many is such
+ALIKE_ONE_IN = 32  # and only if at least one column in so many is such
 MANY_ZEROS = 4  # products of what is not zero, if that is at most one number in so many
 SMALL_WORK = 2**30  # products of numbers: a fifth of a second of NumPy's, where loading the compiler takes half of one
 FEW_POINTS = 4  # points whose sides of sparse hyperplanes are decided one after the other
@@ -77,18 +83,18 @@ def sides(
     words = np.zeros((-(-n // WORD_BITS), n_points), dtype=np.uint64)
     biases = np.require(biases, np.float64, ["C", "W"])
     if n and n_points:
-        make: type[_SparseWeights | _LowDimension | _HighDimension] = _SparseWeights
+        kind: type[_SparseWeights | _LowDimension | _HighDimension] = _SparseWeights
         if not sp.issparse(weights):
-            make = _LowDimension if d <= LOW_DIMENSION else _HighDimension
+            kind = _LowDimension if d <= LOW_DIMENSION else _HighDimension
             weights = np.require(weights, requirements=["C", "W"])
-        work = make(X, weights, biases, rows, words)
-        step = tile or max(16, min(work.row_tile, TILE_ENTRIES // work.n_columns))
+        decide = kind(X, weights, biases, rows, words)
+        step = tile or max(16, min(decide.row_tile, TILE_ENTRIES // decide.n_columns))
         pieces = [(start, min(start + step, n_points)) for start in range(0, n_points, step)]
-        with single_threaded_blas() if work.uses_blas else nullcontext():
+        with single_threaded_blas() if decide.uses_blas else nullcontext():
             if len(pieces) == 1:
-                work(pieces[0])
+                decide(pieces[0])
             else:
-                threads.map(work, pieces)
+                threads.map(decide, pieces)
     return BitMatrix(words, n)
 
 
@@ -101,17 +107,17 @@ def plain_sides(points: Floats, weights: Matrix, biases: Floats) -> NDArray[np.b
     """Return sides by NumPy, SciPy and fractions alone, one row for each point; None if too many are in doubt."""
     # Summed in any order, with or without fused multiply-adds, d products and a bias err by at most (d + 2) u times
     # the sum of their sizes, of which at least half is found, and by what d products lose when they underflow.
-    lines, d = weights.astype(np.float64), weights.shape[1]
+    normals, d = weights.astype(np.float64), weights.shape[1]
     with np.errstate(all="ignore"):
-        sums = (lines @ points.T).T + biases
-        sizes = (abs(lines) @ np.abs(points).T).T + np.abs(biases)
+        sums = (normals @ points.T).T + biases
+        sizes = (abs(normals) @ np.abs(points).T).T + np.abs(biases)
         in_doubt = ~(np.abs(sums) > (d + 2) * (2 * U64 * sizes + 4 * 5e-324))
     if np.count_nonzero(in_doubt) > FEW_IN_DOUBT:
         return None
     on = sums > 0
     for row, unit in np.argwhere(in_doubt).tolist():
-        line = lines[[unit]].toarray()[0] if sp.issparse(lines) else lines[unit]
-        numbers = zip(points[row].tolist(), line.tolist(), strict=True)
+        normal = normals[[unit]].toarray()[0] if sp.issparse(normals) else normals[unit]
+        numbers = zip(points[row].tolist(), normal.tolist(), strict=True)
         total = sum((Fraction(x) * Fraction(w) for x, w in numbers if x and w), Fraction(float(biases[unit])))
         on[row, unit] = total > 0
     return np.asarray(on)
@@ -128,7 +134,7 @@ class _Filter:
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
         self.n_columns = int(weights.shape[1])  # features of a point that are held at a time
-        # The place of the only weight of each hyperplane among those that are stored, -1 of others.
+        # Where a hyperplane has one weight only: its place among those that are stored; -1 of other hyperplanes.
         if sp.issparse(weights):
             self.lone = np.where(np.diff(weights.indptr) == 1, 0, -1).astype(np.int64)
             starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
@@ -144,8 +150,8 @@ class _Filter:
         return dense_rows(self.X, slice(start, stop) if self.rows is None else self.rows[start:stop])
 
 
-# The bound is that of few dimensions, with k in place of d where a hyperplane looks at k features. Points are never
-# made dense but in the columns that some hyperplane looks at.
+# Proof of the bound: that of ``_LowDimension`` below, with k in place of d where a hyperplane looks at k features. Of
+# many features, points are made dense only in those that some hyperplane looks at.
 class _SparseWeights(_Filter):
     """Filter of sparse hyperplanes: gather their features, add, test and pack in one float64 kernel."""
 
@@ -166,13 +172,13 @@ class _SparseWeights(_Filter):
         if self.narrow:
             tile, columns = tile[:, columns], np.arange(len(columns))
         tile = dense_rows(tile, slice(None))
-        open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
+        doubtful = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
         if len(tile) < FEW_POINTS:
-            kernels.decide_sparse_few(tile, columns, self.planes, start, self.words, open_bits)
+            kernels.decide_sparse_few(tile, columns, self.planes, start, self.words, doubtful)
         else:
-            kernels.decide_sparse(tile, columns, self.planes, start, self.words, open_bits)
-        if open_bits.any():
-            kernels.settle(tile, columns, self.planes, self.lone, 0, start, self.words, open_bits)
+            kernels.decide_sparse(tile, columns, self.planes, start, self.words, doubtful)
+        if doubtful.any():
+            kernels.settle(tile, columns, self.planes, self.lone, 0, start, self.words, doubtful)
 
 
 # Proof of the bound: d products and d additions, each rounded, err by at most (d + 2) 2^-53 (max |x_j| sum |w_j| +
@@ -182,19 +188,19 @@ class _LowDimension(_Filter):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.lines = self.weights.astype(np.float64)
-        unit = 1.01 * (self.lines.shape[1] + 2) * U64
+        self.normals = self.weights.astype(np.float64)
+        unit = 1.01 * (self.normals.shape[1] + 2) * U64
         with np.errstate(over="ignore"):
             # The product may underflow; the least number on top makes it an upper bound again.
-            self.slopes = unit * np.abs(self.lines).sum(axis=1) + 5e-324
+            self.slopes = unit * np.abs(self.normals).sum(axis=1) + 5e-324
             self.doubts = unit * np.abs(self.biases)
 
     def __call__(self, piece: tuple[int, int]) -> None:
         tile = self.take(*piece)
-        open_bits = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
-        kernels.decide_low(tile, self.lines, self.biases, self.slopes, self.doubts, piece[0], self.words, open_bits)
-        if open_bits.any():
-            kernels.settle(tile, np.arange(0), self.planes, self.lone, 0, piece[0], self.words, open_bits)
+        doubtful = np.zeros((len(self.words), len(tile)), dtype=np.uint64)
+        kernels.decide_low(tile, self.normals, self.biases, self.slopes, self.doubts, piece[0], self.words, doubtful)
+        if doubtful.any():
+            kernels.settle(tile, np.arange(0), self.planes, self.lone, 0, piece[0], self.words, doubtful)
 
 
 class _Gemm:
@@ -224,7 +230,7 @@ class _Nonzeros:
     """Float32 products of those features of a point that are not zero, in blocks of as many."""
 
     def __init__(self, weights: Parts) -> None:
-        self.lines = {low: np.ascontiguousarray(part.T) for low, part in weights}
+        self.transposed = {low: np.ascontiguousarray(part.T) for low, part in weights}
 
     def prepare(self, points: NDArray[np.float32]) -> Any:
         """Return the numbers of a tile of points that are not zero, as rows of a CSR matrix."""
@@ -236,9 +242,9 @@ class _Nonzeros:
 
     def multiply(self, points: Any, part: slice) -> NDArray[np.float32]:
         starts, features, values = points
-        lines = self.lines[part.start]
-        total = np.zeros((len(starts) - 1, lines.shape[1]), dtype=np.float32)
-        multiply_nonzeros(starts, features, values, lines, FEATURE_BLOCK, total)
+        weights = self.transposed[part.start]
+        total = np.zeros((len(starts) - 1, weights.shape[1]), dtype=np.float32)
+        multiply_nonzeros(starts, features, values, weights, FEATURE_BLOCK, total)
         return total
 
 
@@ -309,7 +315,7 @@ class _HighDimension(_Filter):
             return
         alike = np.flatnonzero((sample == sample[0]).all(axis=0))
         for tile in row_tiles(self.X):
-            if SHARE_ALIKE * len(alike) < len(self.columns):
+            if ALIKE_ONE_IN * len(alike) < len(self.columns):
                 return
             varying = np.zeros(len(alike), dtype=bool)
             kernels.find_varying(dense_rows(self.X, tile), sample[0], alike, varying)
@@ -327,10 +333,10 @@ class _HighDimension(_Filter):
         points = self.products.prepare(scaled)
         for part, planes in zip(self.parts, self.blocks, strict=True):
             products = self.products.multiply(points, part)
-            open_bits = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
+            doubtful = np.empty(((part.stop - part.start) // WORD_BITS, len(tile)), dtype=np.uint64)
             tail = last_word(len(self.biases)) if part is self.parts[-1] else last_word(WORD_BITS)
             first_word = part.start // WORD_BITS
             block = kernels.WordBlock(first_word, start, tail)
-            kernels.decide_products(products, rows, planes, block, self.words, open_bits)
-            if open_bits.any():
-                kernels.settle(tile, self.columns, self.planes, self.lone, first_word, start, self.words, open_bits)
+            kernels.decide_products(products, rows, planes, block, self.words, doubtful)
+            if doubtful.any():
+                kernels.settle(tile, self.columns, self.planes, self.lone, first_word, start, self.words, doubtful)
