@@ -100,7 +100,7 @@ OPTIONS: dict[str, Any] = {
     "random_state": 0, "verbose": 0,
 }  # fmt: skip
 
-# The estimator's defaults, written out as well.
+# The estimator's defaults, written out as well, but for the sampler.
 ACCURATE: dict[str, Any] = {
     "min_width": "auto", "hyperplanes": "bisector", "detectors": "auto", "target": "all",
 }  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from exactfit.network import Dense, Integers, Masks, Sparse, WeightedMasks
 
-# ---- Slow, obvious twins of `exactfit.construct.separation` and `rescue`: every pair, one hyperplane at a time -----
+# ---- Slow, obvious twins of `construct.separation` and `construct.fallback_cuts`: every pair, one hyperplane at a time
 
 
 def unpack(words: NDArray[np.uint64]) -> NDArray[np.bool_]:
