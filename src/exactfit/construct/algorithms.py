@@ -16,11 +16,11 @@ def algorithm_1(data: TrainingSet, sampler: HyperplaneSampler) -> Construction:
     """Draw hyperplanes until every pair of different labels is separated, then cover: always interpolates."""
     layer = data.first_layer(sampler)  # lines 1 and 2: every pair of a target and a rest point is open
     while not layer.pairs.closed or layer.width < data.widths.smallest:  # line 3
-        if layer.has_stalled():  # drawing on would take too long; ``finish`` closes what is open
+        if layer.has_stalled():  # further draws would separate hardly any pair: ``finish`` separates what is left
             break
         bits = layer.draw()  # lines 4 and 5: n grows by 64 hyperplanes, and Phi(x) of every point by as many bits
         layer.pairs.add(*bits)  # line 6: the pairs that they separate are closed
-    layer.finish()  # line 8: without what the last block drew in vain
+    layer.finish()  # line 8: leaves off hyperplanes after the last needed one; after a stall adds cuts or bisectors
     covers = layer.cover()  # lines 9 to 14: with every pair separated, nothing is left uncovered
     return assemble(data, layer.planes, covers, layer.n_fallback_cuts)  # lines 15 and 16
 

@@ -80,7 +80,7 @@ def random_cover(
     evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress,
     sizes: Sizes | None = None,
 ) -> Cover:  # fmt: skip
-    """Algorithm 2, lines 2-10, over the candidates in the given order.
+    """Return the cover of one class by masks, over its candidates in the given order (Algorithm 2, lines 2-10).
 
     ``sizes`` says how many points each target column stands for, without it one.
     """

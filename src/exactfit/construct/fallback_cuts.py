@@ -90,9 +90,9 @@ def _cut_rows(values: NDArray[np.float64], rows: Ints, a: Ints, b: Ints, cuts: C
 
 
 class Stall:
-    """Stall detection: drawing on is no use if 512 more hyperplanes did not halve the open pairs.
+    """Stall detection: drawing on is no use if ``step`` more hyperplanes did not halve the open pairs.
 
-    Looked at after multiples of ``step`` draws, from ``max(min_width, first)`` on.
+    Asked after multiples of ``step`` draws, from ``max(min_width, first)`` on.
     """
 
     def __init__(self, min_width: int, step: int = STALL_STEP, first: int = STALL_FROM) -> None:
@@ -104,7 +104,7 @@ class Stall:
         return n % self._step == 0 and n + self._step >= self._from
 
     def stalled(self, n: int, n_open: int) -> bool:
-        """Return whether the ``n_open`` pairs after ``n`` draws are more than half of those 512 draws before."""
+        """Return whether the ``n_open`` pairs after ``n`` draws are more than half of those ``step`` draws before."""
         before, known = self._open, n == self._n + self._step and self._n > 0
         self._n, self._open = n, n_open
         return known and n >= self._from and 2 * n_open > before

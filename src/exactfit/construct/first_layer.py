@@ -158,12 +158,13 @@ class FirstLayer:
         self.data.progress("hyperplanes", self.width, None)
         n = self.width
         if self.pairs.closed:
+            # The hyperplane that separated the last pair need not be the last one of its block.
             n = max(self.pairs.needed_width(), self.data.widths.smallest)
             if n > self.data.widths.largest:
                 self._refuse(self.data.widths.largest)
         self.planes = Hyperplanes.joined(self.blocks).first(n)
-        self.n_fallback_cuts = max(0, n - n_drawn)
-        if not self.pairs.closed:
+        self.n_fallback_cuts = max(0, n - n_drawn)  # bisectors, so far
+        if not self.pairs.closed:  # after a stall without a margin
             self._add_cuts(coordinate_cuts(self.data.X, self.pairs.iter_point_pairs()))
 
     def _bisect(self) -> None:

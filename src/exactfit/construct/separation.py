@@ -68,7 +68,7 @@ def _in_runs(runs: Runs, n: int) -> NDArray[np.bool_]:
 
 
 def _against_rest(own: Ints, n: int, *, apart: bool = False) -> Runs:
-    """Return some of n classes against all others, at most two runs each; ``apart``: as classes before the n."""
+    """Return runs that pair classes of ``own`` with the n - 1 others; ``apart`` numbers ``own`` before the n."""
     begin = np.stack([np.zeros(len(own), np.int64), own + 1], axis=1)
     end = np.stack([own, np.full(len(own), n)], axis=1)
     kept, before = begin < end, len(own) if apart else 0
@@ -89,10 +89,9 @@ class PatternMembers(NamedTuple):
 class OpenPairs:
     """The ordered pairs (a, b) of points, a in target and b in rest, not yet separated.
 
-    A pair is open while no hyperplane has a on its off side and b on its positive side. Neither the budget (of pairs of
-    groups that are listed) nor the number of threads changes what is open or the width. ``pairs`` are the pairs of
-    classes to look at instead, by their places in ascending order; ``members`` what "points" stand for, if not for
-    themselves.
+    A pair is open while no hyperplane is off at a and on at b. Neither the budget (of pairs of groups that are listed)
+    nor the number of threads changes what is open or the width. ``pairs`` replaces the pairs of classes, which are
+    numbered in ascending order; ``members`` has the rows behind each point, where a point stands for several.
     """
 
     closed: bool  # whether every pair is separated
@@ -284,6 +283,7 @@ class SurePairs(OpenPairs):
     """Open pairs of points whose bits may be open: a bit has to be surely off at the one and surely on at the other."""
 
     def __init__(self, y: Ints, targets: Sequence[int], *, threads: Threads, budget: int = BUDGET) -> None:
+        # A target point is here twice: as a, by what may be on; and, as all other points, as b, by what is surely on.
         classes, codes = np.unique(y, return_inverse=True)
         wanted = np.flatnonzero(np.isin(classes, np.asarray(targets, dtype=np.int64)))
         part = np.full(len(classes), -1)
