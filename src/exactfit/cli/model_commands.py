@@ -252,9 +252,9 @@ def encode_command(
         refuse_existing(labels, output.force)
     fitted = _load(model)
     table = source.read_for(fitted, labels=labels is not None)
-    octets = io.BytesIO()
-    np.save(octets, fitted.encode(table))
-    write_file(new, octets.getvalue(), "the points")
+    buffer = io.BytesIO()
+    np.save(buffer, fitted.encode(table))
+    write_file(new, buffer.getvalue(), "the points")
     if labels is not None:
         _, names, _ = fitted.points_and_labels(table)
         write_file(labels, _as_csv([name] for name in names.tolist()).encode(), "the labels")

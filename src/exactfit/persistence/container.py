@@ -205,15 +205,15 @@ def to_bytes(numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
     return (groups.astype(np.uint8) & np.uint8(127) | goes_on << np.uint8(7))[is_kept]
 
 
-def from_bytes(octets: NDArray[np.uint8]) -> NDArray[np.int64]:
+def from_bytes(coded: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Return the numbers of :func:`to_bytes`."""
-    ends = np.flatnonzero(octets < 128) + 1
+    ends = np.flatnonzero(coded < 128) + 1
     starts = np.append(0, ends)[:-1]
     sizes = ends - starts
-    complete = sizes.sum() == len(octets) and sizes.max(initial=0) <= LONGEST
+    complete = sizes.sum() == len(coded) and sizes.max(initial=0) <= LONGEST
     refuse_unless(bool(complete), "a list of its numbers is cut off")
-    if not len(octets):
+    if not len(coded):
         return np.empty(0, dtype=np.int64)
-    shifts = 7 * (np.arange(len(octets)) - np.repeat(starts, sizes))
-    codes = np.add.reduceat((octets & 127).astype(np.uint64) << shifts.astype(np.uint64), starts)
+    shifts = 7 * (np.arange(len(coded)) - np.repeat(starts, sizes))
+    codes = np.add.reduceat((coded & 127).astype(np.uint64) << shifts.astype(np.uint64), starts)
     return (codes >> 1).view(np.int64) ^ -(codes & 1).view(np.int64)

@@ -371,9 +371,9 @@ def _decode_model(kind: Any, network: SwitchedNetwork, classes: NDArray[Any], te
     if kind == "chain":
         refuse_unless(network.model is not None, "it lacks the model that it says it holds")
         return Model(classes, None, network.model)
-    octets = tensors["model.graph"]
-    refuse_unless(octets.dtype == np.uint8 and octets.ndim == 1, "its ONNX graph is no sequence of bytes")
-    graph = Graph.of(octets.tobytes())
+    stored = tensors["model.graph"]
+    refuse_unless(stored.dtype == np.uint8 and stored.ndim == 1, "its ONNX graph is no sequence of bytes")
+    graph = Graph.of(stored.tobytes())
     same = [None if chain is None else chain.digest for chain in (graph.chain, network.model)]
     refuse_unless(same[0] == same[1], "its network is not the one of its ONNX graph")
     return Model(classes, None, graph.chain, graph)
