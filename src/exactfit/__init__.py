@@ -6,9 +6,9 @@ loaded when first used, so that importing exactfit is cheap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from ._support import lazy_names
 from ._version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -70,43 +70,44 @@ if TYPE_CHECKING:
     from .tables import TableModel as TableModel
     from .tables import read_table as read_table
 
+# Where public names are from, relative to this package.
 _HOMES = {
-    "network.activations": ["Activation"],
-    "certificate": ["Certificate", "certify"],
-    "conditions": ["Condition"],
-    "lab.comparison": ["Comparison", "compare"],
-    "lab.evaluation": ["Evaluation", "evaluate"],
-    "construct": ["Construction", "Options", "Trace", "adaptive_width", "fixed_width"],
-    "construct.extend": ["Extension", "extend"],
-    "estimators": ["InterpolatingClassifier"],
-    "exceptions": [
-        "AssumptionError",
-        "ClusterError",
-        "ConflictWarning",
-        "ConstructionError",
-        "ContradictoryLabelsError",
-        "DataError",
-        "ExactfitError",
-        "ExactfitWarning",
-        "InterpolationWarning",
-        "MissingDependencyError",
-        "ModelFileError",
-        "NoGapError",
-        "ParameterError",
-        "TooLargeError",
-        "UnseenCategoryWarning",
-        "WidthLimitError",
-    ],
-    "export": ["register_onnx_converter", "to_onnx", "to_torch"],
-    "explanation": ["Explanation", "Explanations"],
-    "geometry.report": ["Description", "describe"],
-    "network": ["Network"],
-    "outcome": ["Outcome"],
-    "persistence": ["load", "save"],
-    "repairs": ["RepairReport", "RepairedClassifier", "repair"],
-    "suspects": ["Suspects", "find_suspects"],
-    "tables": ["Table", "TableModel", "read_table"],
+    "network.activations": "Activation",
+    "certificate": "Certificate certify",
+    "conditions": "Condition",
+    "lab.comparison": "Comparison compare",
+    "lab.evaluation": "Evaluation evaluate",
+    "construct": "Construction Options Trace adaptive_width fixed_width",
+    "construct.extend": "Extension extend",
+    "estimators": "InterpolatingClassifier",
+    "exceptions": (
+        "AssumptionError ClusterError ConflictWarning ConstructionError ContradictoryLabelsError DataError "
+        "ExactfitError ExactfitWarning InterpolationWarning MissingDependencyError ModelFileError NoGapError "
+        "ParameterError TooLargeError UnseenCategoryWarning WidthLimitError"
+    ),
+    "export": "register_onnx_converter to_onnx to_torch",
+    "explanation": "Explanation Explanations",
+    "geometry.report": "Description describe",
+    "network": "Network",
+    "outcome": "Outcome",
+    "persistence": "load save",
+    "repairs": "RepairReport RepairedClassifier repair",
+    "suspects": "Suspects find_suspects",
+    "tables": "Table TableModel read_table",
 }
 _PACKAGES = ("constructions", "distributed", "export", "geometry", "lab", "plots")
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+__all__ = [*_HOME_OF, *_PACKAGES]  # noqa: PLE0604  (ruff cannot see that these are strings)
 
-__all__, __getattr__, __dir__ = lazy_names(__name__, _HOMES, _PACKAGES)
+
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)  # the next use asks nobody
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__
