@@ -161,7 +161,7 @@ def test_exact_bits_are_kept_once():
     planes = Hyperplanes(np.ones((70, 2), dtype=np.float32), np.linspace(-1, 1, 70))
     patterns = patterns_of(X, planes, Options(), SERIAL)
     assert patterns.maybe is patterns.on
-    again = Patterns.from_lines(patterns.lines, 70).take(np.arange(5)).append(patterns.take(slice(0, 5)))
+    again = Patterns.from_blocks(patterns.blocks, 70).take(np.arange(5)).append(patterns.take(slice(0, 5)))
     assert again.maybe is again.on
     assert again.on.n_bits == 140
 

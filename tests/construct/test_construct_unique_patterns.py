@@ -35,12 +35,12 @@ def test_lines_of_points_give_what_their_patterns_in_class_order_give(seed, n_bi
     rng = np.random.default_rng(seed)
     y = np.concatenate([[0, 1, 2], rng.integers(0, 3, 57)])
     bits = rng.integers(0, 2, (5, 192))[rng.integers(0, 5, 60)] > 0
-    lines = [(words, words) for words in BitMatrix.from_bool(bits).words]  # with bits beyond the first n_bits
+    blocks = [(words, words) for words in BitMatrix.from_bool(bits).words]  # with bits beyond the first n_bits
     order = unique_patterns.ClassOrder.of(y)
     candidates = unique_patterns.candidates_of(order, (0, 1, 2) if all_targets else (1,), np.random.SeedSequence(seed))
     patterns = BitMatrix.from_bool(bits[order.rows, :n_bits])
     expected = unique_patterns.UniquePatterns.of_evidence(Counts(patterns, SERIAL), order, candidates)
-    found = unique_patterns.UniquePatterns.of_lines(lines, n_bits, order, candidates, SERIAL, exact=True)
+    found = unique_patterns.UniquePatterns.of_blocks(blocks, n_bits, order, candidates, SERIAL, exact=True)
     np.testing.assert_array_equal(found.evidence.patterns.words, expected.evidence.patterns.words)
     np.testing.assert_array_equal(found.order.rows, expected.order.rows)
     np.testing.assert_array_equal(found.order.starts, expected.order.starts)

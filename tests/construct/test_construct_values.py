@@ -17,7 +17,7 @@ from exactfit._support.parameters import seed_sequence
 from exactfit._support.threads import Threads
 from exactfit.construct import Options, adaptive_width, fixed_width, values
 from exactfit.construct.hyperplanes import Hyperplanes, make_sampler
-from exactfit.construct.patterns import Lines
+from exactfit.construct.patterns import WeightRows
 from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.construct.values import Values, roundest
 from exactfit.exceptions import DataError, NoGapError
@@ -188,12 +188,12 @@ def test_the_roundest_number_by_hand(low, high, expected):
 def test_single_powers_of_two_multiply_without_rounding():
     weights = np.array([[0.5, 0.0], [0.0, -4.0], [0.0, 3.0], [1.0, 1.0], [0.0, 0.0], [2.0**-1074, 0.0]])
     for held in (np.array, sp.csr_array):
-        lines = Lines.of(held(weights))
-        assert lines.is_cut.tolist() == [True, True, False, False, False, True]
-        assert Lines.of(held(weights[:5].astype(np.float32))).is_cut.tolist() == [True, True, False, False, False]
-        assert lines.columns[lines.is_cut].tolist() == [0, 1, 0]
-        assert lines.leading.tolist() == [0.5, -4.0, 3.0, 1.0, 0.0, 2.0**-1074]
-        assert lines.terms.tolist() == [1, 1, 1, 2, 0, 1]
+        rows = WeightRows.of(held(weights))
+        assert rows.is_cut.tolist() == [True, True, False, False, False, True]
+        assert WeightRows.of(held(weights[:5].astype(np.float32))).is_cut.tolist() == [True, True, False, False, False]
+        assert rows.columns[rows.is_cut].tolist() == [0, 1, 0]
+        assert rows.leading.tolist() == [0.5, -4.0, 3.0, 1.0, 0.0, 2.0**-1074]
+        assert rows.terms.tolist() == [1, 1, 1, 2, 0, 1]
 
 
 def test_scaled_cuts_cost_no_accuracy():

@@ -6,7 +6,7 @@ from .._kernels.counting import WORD_BITS
 from ..exceptions import WidthLimitError
 from .first_layer import BATCH_BLOCKS, FirstLayer, TrainingSet
 from .hyperplanes import Hyperplanes, HyperplaneSampler
-from .patterns import Line
+from .patterns import BlockBits
 from .separation import OpenPairs, PatternMembers
 from .unique_patterns import PatternGroups, UniquePatterns
 
@@ -18,9 +18,9 @@ class ChunkedTrainingSet(TrainingSet):
         """Return a layer without hyperplanes, which is to grow."""
         return ChunkedFirstLayer(self, sampler)
 
-    def unique_patterns(self, planes: Hyperplanes, lines: list[Line] | None = None) -> UniquePatterns:
+    def unique_patterns(self, planes: Hyperplanes, bits: list[BlockBits] | None = None) -> UniquePatterns:
         """Return what covers are made of."""
-        assert lines is None  # those of groups are no points'
+        assert bits is None  # those of groups are not those of points
         unique: UniquePatterns = self.X.unique_patterns(planes, self.order, self.candidates, self.threads)
         return unique
 
@@ -32,22 +32,22 @@ class ChunkedFirstLayer(FirstLayer):
         self.data = data
         self._go_over(sampler.blocks(0, BATCH_BLOCKS))
         super().__init__(data, sampler)
-        self._drawn = self._lines()[::-1]
+        self._drawn = self._blocks()[::-1]
 
-    def draw(self) -> Line:
+    def draw(self) -> BlockBits:
         """Add the next block of hyperplanes, and return its bits at all groups of points."""
         if not self._drawn and self.width < self.data.widths.largest:
             # As many blocks again; or all that are left, if these only have to make up the least width.
-            done, least = len(self.lines), -(-self.data.widths.smallest // WORD_BITS)
+            done, least = len(self.bits), -(-self.data.widths.smallest // WORD_BITS)
             more = self.sampler.blocks(done, least if self.pairs.closed else 2 * done)
             self._go_over(self.planes.append(more))
             # Groups are others now: the pairs of these, as they were left by the blocks so far.
             self.pairs = self._open_pairs()
-            lines = self._lines()
-            self.lines = [line for _, line in lines[:done]]
-            for line in self.lines:
-                self.pairs.add(*line)
-            self._drawn = lines[done:][::-1]
+            blocks = self._blocks()
+            self.bits = [bits for _, bits in blocks[:done]]
+            for bits in self.bits:
+                self.pairs.add(*bits)
+            self._drawn = blocks[done:][::-1]
         return super().draw()
 
     def _go_over(self, planes: Hyperplanes) -> None:
@@ -62,7 +62,8 @@ class ChunkedFirstLayer(FirstLayer):
             )
         self.planes, self.groups = planes, found
 
-    def _lines(self) -> list[tuple[Hyperplanes, Line]]:
+    def _blocks(self) -> list[tuple[Hyperplanes, BlockBits]]:
+        """Return the hyperplanes of every block, and their bits at all groups."""
         return [(b, (words, words)) for b, words in zip(self.planes.blocks(), self.groups.words, strict=True)]
 
     def _open_pairs(self) -> OpenPairs:

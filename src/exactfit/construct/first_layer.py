@@ -22,7 +22,7 @@ from .fallback_cuts import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
 from .hyperplanes import Hyperplanes, HyperplaneSampler, stream
 from .margins import claim_without_margin, open_bisectors
 from .memory import Widths
-from .patterns import FORMATS, Line, Patterns, are_exact, patterns_of
+from .patterns import FORMATS, BlockBits, Patterns, are_exact, patterns_of
 from .separation import OpenPairs, SurePairs
 from .unique_patterns import CandidateOrder, ClassOrder, Cover, UniquePatterns, candidates_of
 from .values import Values
@@ -74,14 +74,14 @@ class TrainingSet:
         """Return the bits of all points, by row."""
         return patterns_of(self.X, planes, self.options, self.threads)
 
-    def unique_patterns(self, planes: Hyperplanes, lines: list[Line] | None = None) -> UniquePatterns:
-        """Return what covers are made of; ``lines`` are the bits of all points, if these are known already."""
-        lines, rows, options = lines or self.patterns(planes).lines, self.order.rows, self.options
+    def unique_patterns(self, planes: Hyperplanes, bits: list[BlockBits] | None = None) -> UniquePatterns:
+        """Return what covers are made of; ``bits`` are those of all points, if they are known already."""
+        bits, rows, options = bits or self.patterns(planes).blocks, self.order.rows, self.options
         if options.s.is_threshold:
-            exact = are_exact(lines)
-            return UniquePatterns.of_lines(lines, planes.count, self.order, self.candidates, self.threads, exact=exact)
-        bits = Patterns.from_lines(lines, planes.count, rows, self.threads).maybe
-        values = Values(self.X, rows, planes, bits, options.s, self.threads, options.exact_in)
+            exact = are_exact(bits)
+            return UniquePatterns.of_blocks(bits, planes.count, self.order, self.candidates, self.threads, exact=exact)
+        maybe = Patterns.from_blocks(bits, planes.count, rows, self.threads).maybe
+        values = Values(self.X, rows, planes, maybe, options.s, self.threads, options.exact_in)
         return UniquePatterns.of_evidence(values, self.order, self.candidates)
 
     def cover(self, planes: Hyperplanes, unique: UniquePatterns) -> list[Cover]:
@@ -111,9 +111,9 @@ class FirstLayer:
         self.data, self.sampler, self.options = data, sampler, data.options
         self.pairs = self._open_pairs()
         self.blocks: list[Hyperplanes] = []
-        self.lines: list[Line] = []  # by row; no bit beyond the hyperplanes is ever looked at
+        self.bits: list[BlockBits] = []  # of each block, by row; no bit beyond the hyperplanes is ever looked at
         self.n_fallback_cuts = 0
-        self._drawn: list[tuple[Hyperplanes, Line]] = []  # blocks that are drawn already, the next one last
+        self._drawn: list[tuple[Hyperplanes, BlockBits]] = []  # blocks that are drawn already, the next one last
         step, first = (MARGIN_STEP, MARGIN_STEP) if data.options.has_margin else (STALL_STEP, STALL_FROM)
         self._stall = Stall(data.widths.smallest, step, first)
 
@@ -124,7 +124,7 @@ class FirstLayer:
     @property
     def width(self) -> int:
         """The number of hyperplanes drawn so far."""
-        return WORD_BITS * len(self.lines)
+        return WORD_BITS * len(self.bits)
 
     def has_stalled(self) -> bool:
         """Return whether drawing on would separate hardly any further pair."""
@@ -132,22 +132,22 @@ class FirstLayer:
             return False
         return self._stall.stalled(self.width, self.pairs.n_point_pairs())
 
-    def draw(self) -> Line:
+    def draw(self) -> BlockBits:
         """Add the next block of hyperplanes, and return its bits at all points."""
         if self.width >= self.data.widths.largest:
             self._refuse(self.width)
         if not self._drawn:
             # Sides are decided for several blocks at a time, and for more of them where many are drawn anyway.
-            drawn, least = len(self.lines), -(-self.data.widths.smallest // WORD_BITS)
+            drawn, least = len(self.bits), -(-self.data.widths.smallest // WORD_BITS)
             planes = self.sampler.blocks(drawn, drawn + max(BATCH_BLOCKS, min(least - drawn, LARGEST_BATCH)))
-            self._drawn = list(zip(planes.blocks(), self.data.patterns(planes).lines, strict=True))[::-1]
+            self._drawn = list(zip(planes.blocks(), self.data.patterns(planes).blocks, strict=True))[::-1]
         self._keep(*self._drawn.pop())
-        return self.lines[-1]
+        return self.bits[-1]
 
-    def _keep(self, block: Hyperplanes, line: Line) -> None:
+    def _keep(self, block: Hyperplanes, bits: BlockBits) -> None:
         self.blocks.append(block)
-        self.lines.append(line)
-        if len(self.lines) % BATCH_BLOCKS == 0:
+        self.bits.append(bits)
+        if len(self.bits) % BATCH_BLOCKS == 0:
             self.data.progress("hyperplanes", self.width, None)
 
     def finish(self) -> None:
@@ -175,8 +175,8 @@ class FirstLayer:
             if self.width >= self.data.widths.largest:
                 self._refuse(self.width)
             block = open_bisectors(self.data.X, self.pairs, self.options, rng)
-            self._keep(block, self.data.patterns(block).lines[0])
-            self.pairs.add(*self.lines[-1])
+            self._keep(block, self.data.patterns(block).blocks[0])
+            self.pairs.add(*self.bits[-1])
             if not self.pairs.closed and self.pairs.n_point_pairs() == n_open:
                 a, b = (int(rows[0]) for rows in next(self.pairs.iter_point_pairs()))
                 raise NoGapError(
@@ -212,7 +212,7 @@ class FirstLayer:
         self._add_cuts(coordinate_cuts(self.data.X, [(a, b)]))
 
     def _unique_patterns(self) -> UniquePatterns:
-        return self.data.unique_patterns(self.planes, self.lines)
+        return self.data.unique_patterns(self.planes, self.bits)
 
     def _add_cuts(self, cuts: Cuts) -> None:
         """Append coordinate cuts; for real values scaled so that rounding cannot hide them."""
@@ -236,8 +236,8 @@ class FirstLayer:
         self._append(added)
 
     def _append(self, planes: Hyperplanes) -> None:
-        known = Patterns.from_lines(self.lines, self.planes.count)
-        self.lines = known.append(self.data.patterns(planes)).lines
+        known = Patterns.from_blocks(self.bits, self.planes.count)
+        self.bits = known.append(self.data.patterns(planes)).blocks
         self.planes = self.planes.append(planes)
 
     def _scales(self, cuts: Cuts) -> NDArray[np.float64]:
@@ -245,7 +245,7 @@ class FirstLayer:
         # The errors e(x) of all other hyperplanes are at most ``worst``; a cut's own error is a tiny part of its value.
         # So with value 32 * worst no gap can close.
         X, s, exact_in = self.data.X, self.options.s, self.options.exact_in
-        known = Patterns.from_lines(self.lines, self.planes.count).maybe
+        known = Patterns.from_blocks(self.bits, self.planes.count).maybe
         values = Values(X, np.arange(X.shape[0]), self.planes, known, s, self.data.threads, exact_in)
         worst, gaps = 0.0, np.full(len(cuts), np.inf)
         for tile in row_tiles(X):

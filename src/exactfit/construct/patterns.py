@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 FORMATS = {"float64": FLOAT64, "float32": FLOAT32}
 TILE_ENTRIES = 2**20  # values of one tile of points with all hyperplanes: 8 MiB a thread
 
-Line = tuple[Words, Words]
+BlockBits = tuple[Words, Words]  # of 64 hyperplanes: of every point a word of ``on``, and one of ``maybe``
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,20 +54,20 @@ class Patterns:
     maybe: BitMatrix
 
     @property
-    def lines(self) -> list[Line]:
-        """The same word of all points, of ``on`` and of ``maybe``, word by word."""
+    def blocks(self) -> list[BlockBits]:
+        """The bits of all points, 64 hyperplanes at a time."""
         if self.maybe is self.on:
             return [(words, words) for words in self.on.words]
         return list(zip(self.on.words, self.maybe.words, strict=True))
 
     @classmethod
-    def from_lines(
-        cls, lines: list[Line], n_bits: int, rows: NDArray[np.intp] | None = None, threads: Threads = SERIAL
+    def from_blocks(
+        cls, blocks: list[BlockBits], n_bits: int, rows: NDArray[np.intp] | None = None, threads: Threads = SERIAL
     ) -> Patterns:
-        """Return the first ``n_bits`` bits of consecutive lines, of all points or of the given ones, in order."""
-        on, maybe = zip(*lines[: n_words(n_bits)], strict=True)
-        bits = BitMatrix.of_lines(on, n_bits, rows, threads.map)
-        return cls(bits, bits if are_exact(lines) else BitMatrix.of_lines(maybe, n_bits, rows, threads.map))
+        """Return the first ``n_bits`` bits of consecutive blocks, of all points or of the given ones, in order."""
+        on, maybe = zip(*blocks[: n_words(n_bits)], strict=True)
+        bits = BitMatrix.of_words(on, n_bits, rows, threads.map)
+        return cls(bits, bits if are_exact(blocks) else BitMatrix.of_words(maybe, n_bits, rows, threads.map))
 
     @classmethod
     def joined(cls, parts: Sequence[Patterns]) -> Patterns:
@@ -92,9 +92,9 @@ class Patterns:
         return Patterns(on, on if self.maybe is self.on and other.maybe is other.on else maybe)
 
 
-def are_exact(lines: list[Line]) -> bool:
+def are_exact(blocks: list[BlockBits]) -> bool:
     """Return whether no bit is open."""
-    return all(word is other for word, other in lines)
+    return all(on is maybe for on, maybe in blocks)
 
 
 def patterns_of(
@@ -108,12 +108,12 @@ def patterns_of(
         bits = sides(X, planes.weights, planes.biases, rows=rows, threads=threads)
         return Patterns(bits, bits)
     rows, weights = np.arange(X.shape[0]) if rows is None else rows, planes.weights.astype(np.float64)
-    lines, longest = Lines.of(weights), weights.shape[1]
+    normals, longest = WeightRows.of(weights), weights.shape[1]
     if sp.issparse(weights):
-        longest = int(np.diff(lines.starts).max(initial=0))
+        longest = int(np.diff(normals.starts).max(initial=0))
     block = SurePlanes(
-        lines.numbers, lines.starts, lines.features, planes.biases, _raised(lines.norms, longest), lines.terms,
-        np.where(lines.is_cut, lines.columns, -1), lines.leading,
+        normals.numbers, normals.starts, normals.features, planes.biases, _raised(normals.norms, longest),
+        normals.terms, np.where(normals.is_cut, normals.columns, -1), normals.leading,
     )  # fmt: skip
     on = np.zeros((n_words(planes.count), len(rows)), dtype=np.uint64)
     maybe = np.zeros_like(on)
@@ -132,27 +132,27 @@ def patterns_of(
     return Patterns(BitMatrix(on, planes.count), BitMatrix(maybe, planes.count))
 
 
-class Lines(NamedTuple):
-    """Weights of hyperplanes, dense or sparse, one line of numbers after the other, with what bounds need to know."""
+class WeightRows(NamedTuple):
+    """Weights of hyperplanes, dense or sparse, one row of numbers after the other, with what bounds need to know."""
 
-    numbers: Floats  # line j is numbers[starts[j]:starts[j + 1]]
+    numbers: Floats  # row j is numbers[starts[j]:starts[j + 1]]
     starts: Ints
-    features: Ints  # of the same places; empty where every line has all features
+    features: Ints  # of the same places; empty where every row has all features
     norms: Floats
-    terms: Ints  # numbers other than zero of each line
+    terms: Ints  # numbers other than zero of each row
     firsts: Ints  # where the first of these is
 
     @classmethod
-    def of(cls, weights: Any) -> Lines:
-        """Return the lines of an array or a CSR array."""
+    def of(cls, weights: Any) -> WeightRows:
+        """Return the rows of an array or a CSR array."""
         n, d = weights.shape
         starts, features = d * np.arange(n + 1), np.arange(0)
         if sp.issparse(weights):
             starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
         numbers = (weights.data if sp.issparse(weights) else weights.ravel()).astype(np.float64, copy=False)
-        lines = cls(numbers, starts, features, np.empty(n), *np.empty((2, n), dtype=np.int64))
-        line_facts(numbers, starts, lines.norms, lines.terms, lines.firsts)
-        return lines
+        rows = cls(numbers, starts, features, np.empty(n), *np.empty((2, n), dtype=np.int64))
+        line_facts(numbers, starts, rows.norms, rows.terms, rows.firsts)
+        return rows
 
     @property
     def is_cut(self) -> NDArray[np.bool_]:
@@ -161,7 +161,7 @@ class Lines(NamedTuple):
 
     @property
     def leading(self) -> Floats:
-        """The first weight of each line that is not zero; zero where there is none."""
+        """The first weight of each row that is not zero; zero where there is none."""
         return np.where(self.terms > 0, np.append(self.numbers, 0.0)[self.firsts], 0.0)
 
     @property

@@ -136,24 +136,24 @@ class PatternGroups:
         return len(self.codes)
 
 
-def distinct_columns(lines: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
+def distinct_columns(words: Sequence[Words] | Words, codes: Ints | None = None) -> tuple[Ints, Ints]:
     """Return the first of equal columns (and codes), ascending, and for every column the place of its first."""
-    lines = [*lines] if codes is None else [*lines, codes.astype(np.uint64)]
-    _, firsts, places = np.unique(hashes_of(lines), return_index=True, return_inverse=True)
-    if len(firsts) < len(places) and any(bool((line[firsts][places] != line).any()) for line in lines):
+    words = [*words] if codes is None else [*words, codes.astype(np.uint64)]
+    _, firsts, places = np.unique(hashes_of(words), return_index=True, return_inverse=True)
+    if len(firsts) < len(places) and any(bool((word[firsts][places] != word).any()) for word in words):
         # Two different columns share a hash, which hardly ever happens.
-        _, firsts, places = np.unique(np.stack(lines, axis=1), axis=0, return_index=True, return_inverse=True)
+        _, firsts, places = np.unique(np.stack(words, axis=1), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(firsts)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return firsts[order], rank[places.ravel()]
 
 
-def hashes_of(lines: Sequence[Words] | Words) -> Words:
+def hashes_of(words: Sequence[Words] | Words) -> Words:
     """Return a hash of every column."""
-    hashes = np.zeros(len(lines[0]), dtype=np.uint64)
-    for line in lines:
-        hash_line(line, hashes)
+    hashes = np.zeros(len(words[0]), dtype=np.uint64)
+    for word in words:
+        hash_line(word, hashes)
     return hashes
 
 
@@ -196,20 +196,20 @@ class UniquePatterns:
         """Return unique columns of evidence about points in class order; with values instead of bits, all of them."""
         everyone = ClassOrder(np.arange(int(order.starts[-1])), order.starts)
         if isinstance(evidence, Counts):
-            lines = list(zip(evidence.patterns.words, evidence.highest.words, strict=True))
+            blocks = list(zip(evidence.patterns.words, evidence.highest.words, strict=True))
             exact = evidence.highest is evidence.patterns
-            return cls.of_lines(lines, evidence.patterns.n_bits, everyone, candidates, evidence.threads, exact=exact)
+            return cls.of_blocks(blocks, evidence.patterns.n_bits, everyone, candidates, evidence.threads, exact=exact)
         return cls(evidence, everyone, candidates, np.ones_like(everyone.rows), everyone.rows, lambda columns: columns)
 
     @classmethod
-    def of_lines(
-        cls, lines: Sequence[tuple[Words, Words]], n_bits: int, order: ClassOrder, candidates: CandidateOrder,
+    def of_blocks(
+        cls, blocks: Sequence[tuple[Words, Words]], n_bits: int, order: ClassOrder, candidates: CandidateOrder,
         threads: Threads, *, exact: bool,
     ) -> UniquePatterns:  # fmt: skip
         """Return equal patterns of a class as one, from words (on, maybe) of points in row order."""
         # Patterns are equal if what may be on is, too. Only patterns that differ are ever copied.
         count, last = n_words(n_bits), last_word(n_bits)
-        halves = list(zip(*lines[:count], strict=True))[: 1 if exact else 2]
+        halves = list(zip(*blocks[:count], strict=True))[: 1 if exact else 2]
         keys = [word for half in halves for word in (*half[:-1], half[-1] & last)]
         codes, position = order.codes(), np.empty_like(order.rows)
         position[order.rows] = np.arange(len(order.rows))
@@ -222,7 +222,7 @@ class UniquePatterns:
         sizes, ranks = np.bincount(places, minlength=len(rows)).astype(np.int64), np.full(len(rows), NO_RANK)
         for points in candidates.values():
             np.minimum.at(ranks, places[points], np.arange(len(points)))
-        on, *maybe = (BitMatrix.of_lines(half, n_bits, rows, threads.map) for half in halves)
+        on, *maybe = (BitMatrix.of_words(half, n_bits, rows, threads.map) for half in halves)
         groups = PatternGroups(on.words, codes[rows].astype(np.int64), sizes, firsts[by_class], ranks)
         return cls.of_groups(
             groups, Counts(on, threads, *maybe), candidates, len(order.starts) - 1,

@@ -52,7 +52,7 @@ from ..network.activations import Activation
 from ..network.bits import BitMatrix
 from .evidence import Columns, Pieces, first_lowest, masks_of
 from .hyperplanes import Hyperplanes
-from .patterns import FORMATS, Lines
+from .patterns import FORMATS, WeightRows
 
 Matrix = Any
 Floats = NDArray[np.float64]
@@ -78,13 +78,13 @@ class Values:
 
     def __post_init__(self) -> None:
         weights, n, is_own = self.planes.weights, self.planes.count, self.activation.is_own
-        lines = Lines.of(weights)
-        self._plane_norms, self._cut_columns, self._cut_weights = lines.norms, lines.columns, lines.leading
-        self._rough = rough = ~lines.is_cut
+        normals = WeightRows.of(weights)
+        self._plane_norms, self._cut_columns, self._cut_weights = normals.norms, normals.columns, normals.leading
+        self._rough = rough = ~normals.is_cut
         # The most products that a sum has.
-        n_terms = int(lines.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
+        n_terms = int(normals.terms.max(initial=0)) if sp.issparse(weights) else weights.shape[1]
         at_once = TILE_NUMBERS // weights.shape[1]
-        self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(lines.numbers)), at_once))
+        self.step = max(16, min(COLUMN_TILE, TILE_WORK // max(1, len(normals.numbers)), at_once))
         self._kept: dict[int, tuple[Floats, Floats]] | None = {} if 8 * n * len(self.rows) <= KEPT_BYTES else None
         self.share, pad = OWN_SHARE if is_own else 1.05 * (n + 4) * U64, 0.0
         rate = 0.0 if is_own else 1.05 * (n_terms + 2) * U64
@@ -93,7 +93,7 @@ class Values:
             self.share, pad = 2.2 * (n + 8) * form.unit, form.pad
             rate = 1.1 * (n_terms + 6) * (form.unit + 4 * U64) if (n_terms + 6) * form.unit < 0.05 else math.inf
         with np.errstate(over="ignore"):
-            norms, biases = lines.norms, np.abs(self.planes.biases)
+            norms, biases = normals.norms, np.abs(self.planes.biases)
             pads = pad * (_total(norms) + n) if pad else 0.0
             self._slope = rate * (_total(norms[rough]) + n * pad)
             self._offset = rate * (_total(biases[rough]) + pads) + (4 * pad or (1e-300 if rate else 0.0))

@@ -80,19 +80,19 @@ class BitMatrix:
         return cls(np.ascontiguousarray(packed.view("<u8").astype(np.uint64).T), width)
 
     @classmethod
-    def of_lines(
-        cls, lines: Sequence[Words], n_bits: int, rows: NDArray[np.intp] | None = None, over: Map = map
+    def of_words(
+        cls, words_by_block: Sequence[Words], n_bits: int, rows: NDArray[np.intp] | None = None, over: Map = map
     ) -> BitMatrix:
-        """Join lines with a word of every row each, of all rows or of some; ``over`` maps, perhaps on threads."""
+        """Join arrays with one word of every row, for all rows or some; ``over`` maps, perhaps on threads."""
         # Written once: of many rows another copy takes as long as a part of a fit.
         count = n_words(n_bits)
-        words = np.empty((count, len(lines[0]) if rows is None else len(rows)), dtype=np.uint64)
+        words = np.empty((count, len(words_by_block[0]) if rows is None else len(rows)), dtype=np.uint64)
 
         def fill(w: int) -> None:
             if rows is None:
-                words[w] = lines[w]
+                words[w] = words_by_block[w]
             else:
-                np.take(lines[w], rows, out=words[w], mode="clip")  # any other mode would copy once more
+                np.take(words_by_block[w], rows, out=words[w], mode="clip")  # any other mode would copy once more
 
         list(over(fill, range(count)))
         words[-1:] &= last_word(n_bits)
