@@ -7,7 +7,7 @@ run, and every cell alone has the law of the paper's Algorithm 2: averages over 
 depend on each other.
 
 This is the one file here that uses more of exactfit than its public functions, and only what they are made of:
-``GaussianSampler`` draws, ``sides`` decides bits, ``random_cover`` and ``cover_classes`` choose detectors. A trial of
+``GaussianSampler`` draws, ``sides`` decides bits, ``mask_cover`` and ``cover_classes`` choose detectors. A trial of
 Two Moons takes 0.2 ms so, where ``fixed_width`` takes milliseconds, most of them for what nobody reads here.
 """
 
@@ -29,7 +29,7 @@ from exactfit import DataError, ParameterError
 from exactfit._support.console import silent
 from exactfit._support.threads import SERIAL
 from exactfit.construct import Options
-from exactfit.construct.cover import cover_classes, random_cover
+from exactfit.construct.cover import cover_classes, mask_cover
 from exactfit.construct.evidence import Counts, precompute_limits
 from exactfit.construct.hyperplanes import GaussianSampler
 from exactfit.construct.unique_patterns import ClassOrder, Cover, candidates_of
@@ -152,4 +152,4 @@ class WidthGrid:
         classes = [order.target(k) for k in range(len(order.starts) - 1)]
         every = len(targets) == len(classes)
         evidence = precompute_limits(counts, classes, silent, list(candidates.values())) if every else counts
-        return [random_cover(evidence, order.target(k), order.rest(k), candidates[k], silent) for k in targets]
+        return [mask_cover(evidence, order.target(k), order.rest(k), candidates[k], silent) for k in targets]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exactfit._support.console import silent
 from exactfit._support.threads import Threads
 from exactfit.construct import cover, evidence
-from exactfit.construct.cover import random_cover
+from exactfit.construct.cover import mask_cover
 from exactfit.construct.evidence import Counts, first_lowest
 from exactfit.construct.unique_patterns import ClassOrder
 from exactfit.network.bits import BitMatrix
@@ -20,18 +20,18 @@ from exactfit.network.bits import BitMatrix
 
 @settings(max_examples=300)
 @given(tables())
-def test_random_cover_is_the_walk_through_the_order(case):
+def test_mask_cover_is_the_walk_through_the_order(case):
     table, target, rest, order = case
-    fast = random_cover(table, target, rest, order, silent)
-    slow = naive.random_cover(TableTwin(table), list(range(*target)), rows_of(rest), order.tolist())
+    fast = mask_cover(table, target, rest, order, silent)
+    slow = naive.mask_cover(TableTwin(table), list(range(*target)), rows_of(rest), order.tolist())
     assert_same_cover(fast, slow)
 
 
 @given(tables(max_target=200))
 def test_more_points_than_a_word_has(case):
     table, target, rest, order = case
-    fast = random_cover(table, target, rest, order, silent)
-    slow = naive.random_cover(TableTwin(table), list(range(*target)), rows_of(rest), order.tolist())
+    fast = mask_cover(table, target, rest, order, silent)
+    slow = naive.mask_cover(TableTwin(table), list(range(*target)), rows_of(rest), order.tolist())
     assert_same_cover(fast, slow)
 
 
@@ -49,8 +49,8 @@ def test_columns_that_stand_for_several_points(case, small):
     many = np.concatenate([firsts[c] + np.arange(copies[c]) for c in order])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cover, "SMALL", small)
-        few = random_cover(table, target, rest, order, silent, sizes)
-        all_of_them = random_cover(whole, places[0], places[1:], many, silent)
+        few = mask_cover(table, target, rest, order, silent, sizes)
+        all_of_them = mask_cover(whole, places[0], places[1:], many, silent)
     assert firsts[few.anchors].tolist() == all_of_them.anchors
     assert few.limits == all_of_them.limits
     assert firsts[few.witnesses].tolist() == all_of_them.witnesses
@@ -63,7 +63,7 @@ def test_columns_that_stand_for_several_points(case, small):
 @given(tables())
 def test_detectors_fire_on_their_anchor_and_never_on_the_rest(case):
     table, target, rest, order = case
-    made = random_cover(table, target, rest, order, silent)
+    made = mask_cover(table, target, rest, order, silent)
     claimed = set()
     for anchor, limit, witness in zip(made.anchors, made.limits, made.witnesses, strict=True):
         assert table.table[anchor, anchor] < limit
@@ -76,7 +76,7 @@ def test_detectors_fire_on_their_anchor_and_never_on_the_rest(case):
 
 
 def test_no_usable_candidate_leaves_all_uncovered():
-    made = random_cover(CoverTable(np.zeros((5, 5), dtype=int)), (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), silent)
+    made = mask_cover(CoverTable(np.zeros((5, 5), dtype=int)), (1, 4), [(0, 1), (4, 5)], np.array([2, 1, 3]), silent)
     assert made.uncovered.tolist() == [1, 2, 3]
     assert (made.anchors, made.n_rejected) == ([], 3)
 
@@ -84,7 +84,7 @@ def test_no_usable_candidate_leaves_all_uncovered():
 def test_covered_candidates_are_skipped_without_being_examined():
     n = 500
     table = CoverTable(np.where(np.arange(n + 1) < n, 0, 5) * np.ones((n + 1, 1), dtype=int), cost=2**25)
-    made = random_cover(table, (0, n), [(n, n + 1)], np.random.default_rng(0).permutation(n), silent)
+    made = mask_cover(table, (0, n), [(n, n + 1)], np.random.default_rng(0).permutation(n), silent)
     assert made.coverage == [n]
     assert table.n_limits == 1
 
@@ -98,7 +98,7 @@ def test_progress_grows_to_the_number_of_points():
         told.append((what, done, total))
 
     order = rng.permutation(100)
-    random_cover(table, (0, 100), [(100, 120)], order, progress)
+    mask_cover(table, (0, 100), [(100, 120)], order, progress)
     detectors = [(done, total) for what, done, total in told if what == "detectors"]
     assert [done for done, _ in detectors] == sorted(done for done, _ in detectors)
     assert detectors[-1] == (100, 100)
@@ -175,9 +175,9 @@ def test_candidates_in_turn_give_the_cover_of_candidates_in_blocks(monkeypatch, 
     rest = [piece for piece in [(0, target[0]), (target[1], 1200)] if piece[0] < piece[1]]
     order, told = target[0] + rng.permutation(target[1] - target[0]), []
     monkeypatch.setattr(cover, "SMALL", 2**62)
-    in_turn = random_cover(counts, target, rest, order, lambda *what: told.append(what))
+    in_turn = mask_cover(counts, target, rest, order, lambda *what: told.append(what))
     monkeypatch.setattr(cover, "SMALL", 0)
-    in_blocks = random_cover(counts, target, rest, order, silent)
+    in_blocks = mask_cover(counts, target, rest, order, silent)
     assert in_turn.anchors
     assert in_turn.n_rejected
     assert_same_cover(in_turn, in_blocks)

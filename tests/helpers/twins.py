@@ -370,7 +370,7 @@ def limit_of(evidence, anchor, rest):
     return (limit if evidence.high(anchor, anchor) < limit else 0), witness
 
 
-def random_cover(evidence, target, rest, order):
+def mask_cover(evidence, target, rest, order):
     """Algorithm 2, lines 2-10."""
     cover, uncovered = Cover(), set(target)
     for anchor in order:
@@ -404,7 +404,7 @@ def cover_classes(evidence, y, targets, options, seed):
         target = [row for row in by_class if y[row] == k]
         rest = [row for row in by_class if y[row] != k]
         order = [target[place] for place in stream(seed, ORDER, k).permutation(len(target))]
-        covers.append(random_cover(evidence, target, rest, order))
+        covers.append(mask_cover(evidence, target, rest, order))
     return covers
 
 

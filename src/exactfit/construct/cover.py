@@ -66,7 +66,7 @@ def cover_unique(unique: UniquePatterns, options: Options, progress: Progress = 
         if options.is_weighted:
             patterns = BinaryPatterns.of(evidence, *order.target(k))
             return weighted_cover(patterns, sizes[k], candidates[k], progress=report)
-        return random_cover(evidence, order.target(k), order.rest(k), candidates[k], report, sizes[k])
+        return mask_cover(evidence, order.target(k), order.rest(k), candidates[k], report, sizes[k])
 
     # Covers do not depend on one another. So each thread takes a whole class, the largest first, and no thread waits
     # for others within it; those that find no class left help.
@@ -76,7 +76,7 @@ def cover_unique(unique: UniquePatterns, options: Options, progress: Progress = 
     return [covers[k] for k in sizes]
 
 
-def random_cover(
+def mask_cover(
     evidence: Evidence, target: tuple[int, int], rest: Pieces, order: Columns, progress: Progress,
     sizes: Sizes | None = None,
 ) -> Cover:  # fmt: skip

@@ -19,7 +19,7 @@ from ..exceptions import NoGapError, WidthLimitError
 from ..options import Options
 from .cover import cover_unique
 from .fallback_cuts import STALL_FROM, STALL_STEP, Cuts, Stall, coordinate_cuts
-from .hyperplanes import Hyperplanes, HyperplaneSampler, stream
+from .hyperplanes import BISECTORS, Hyperplanes, HyperplaneSampler, stream
 from .margins import claim_without_margin, open_bisectors
 from .memory import Widths
 from .patterns import FORMATS, BlockBits, Patterns, are_exact, patterns_of
@@ -29,7 +29,6 @@ from .values import Values
 
 # With a margin drawing on is judged early: a block of bisectors closes 64 open pairs at least.
 MARGIN_STEP = 128  # hyperplanes
-BISECTORS = 2  # purpose of a stream of random numbers, beside those of ``hyperplanes``
 BATCH_BLOCKS = 4  # whose sides are decided at a time: points are read once for 256 hyperplanes
 LARGEST_BATCH = 16  # blocks at a time, where the least width asks for so many anyway
 GAP_ROUNDS = 4  # of cuts that widen gaps; one is enough unless rounding is as large as the gaps

@@ -32,8 +32,8 @@ from ..options import Options
 
 Ints = NDArray[np.int64]
 
-# First number of a stream's key: what it is for.
-HYPERPLANES, ORDER = 0, 1
+# First number of a stream's key, what it is for: hyperplanes, the order of candidates, bisectors of open pairs.
+HYPERPLANES, ORDER, BISECTORS = 0, 1, 2
 BLOCKS_AT_ONCE = 8  # blocks drawn in threads where draws wait for chunks: more would not shorten the waiting
 SPREAD_ROWS = 1024  # rows that the spread of features is taken from
 LARGEST_EXPONENT = 60  # of a weight: enough for features whose spreads differ by 10^18

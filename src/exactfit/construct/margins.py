@@ -22,7 +22,7 @@ from ..data.pairs import closest_pair
 from ..exceptions import AssumptionError
 from ..network.bits import BitMatrix
 from ..options import Options, percentage
-from .cover import random_cover
+from .cover import mask_cover
 from .evidence import Counts
 from .hyperplanes import Hyperplanes, between, in_format_of
 from .separation import OpenPairs
@@ -79,7 +79,7 @@ def claim_without_margin(
         start, stop = order.target(k)
         waiting = np.zeros(stop - start, dtype=np.int64)
         waiting[cover.uncovered - start] = 1
-        more = random_cover(evidence, (start, stop), order.rest(k), cover.uncovered, silent, waiting)
+        more = mask_cover(evidence, (start, stop), order.rest(k), cover.uncovered, silent, waiting)
         cover.anchors += more.anchors
         cover.limits += more.limits
         cover.witnesses += more.witnesses

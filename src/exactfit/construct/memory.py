@@ -18,9 +18,9 @@ AUTO_PER_ROW = 16  # hyperplanes to a row at most: very few rows tell few of the
 
 @dataclass(frozen=True)
 class Memory:
-    """The bytes that a first layer takes, and those that there are for it."""
+    """The bytes that a first layer takes, and those that are available for it."""
 
-    there: int  # bytes that this process may use, or that points elsewhere allow
+    available: int  # bytes that this process may use, or that points elsewhere allow
     shape: tuple[int, int]  # points and features
     n_here: int  # points whose patterns are all in this memory: of chunks only unique ones are, and counted later
     open_bits: bool = False
@@ -31,11 +31,11 @@ class Memory:
     def for_layer(cls, X: Matrix, options: Options | None = None) -> Memory:
         """Return it for these points; without options for exact bits and masks."""
         chunked = isinstance(X, ChunkedPoints)
-        there, n_here = (X.memory, 0) if chunked else (usable_memory(), int(X.shape[0]))
+        available, n_here = (X.memory, 0) if chunked else (usable_memory(), int(X.shape[0]))
         if options is None:
-            return cls(there, X.shape, n_here)
+            return cls(available, X.shape, n_here)
         most = options.feature_range[1] if options.hyperplanes == "sparse" else None
-        return cls(there, X.shape, n_here, options.has_open_bits, options.is_weighted, most)
+        return cls(available, X.shape, n_here, options.has_open_bits, options.is_weighted, most)
 
     def taken_by(self, width: int) -> int:
         """Return the bytes of a first layer: weights twice (as stored, as filtered), biases, packed patterns."""
@@ -52,8 +52,8 @@ class Memory:
 
     def largest_width(self) -> int:
         """Return the width beyond which a layer would fill half of the memory, or weights would all be zero."""
-        words = max(1, self.there // 2 // self.taken_by(WORD_BITS))
-        return min(WIDEST_WEIGHTED if self.weighted else self.there, WORD_BITS * words)
+        words = max(1, self.available // 2 // self.taken_by(WORD_BITS))
+        return min(WIDEST_WEIGHTED if self.weighted else self.available, WORD_BITS * words)
 
     def refuse_too_large(self, width: int) -> None:
         """Raise :class:`TooLargeError` if a first layer of this width cannot fit."""
@@ -63,10 +63,10 @@ class Memory:
                 f'at most {WIDEST_WEIGHTED} hyperplanes, or detectors="mask"'
             )
         needed = self.taken_by(width)
-        if needed > self.there:
+        if needed > self.available:
             raise TooLargeError(
                 f"width={width} needs {needed:,} bytes for {self.shape[0]} points of {self.shape[1]} features, "
-                f"there are {self.there:,}: choose a smaller width"
+                f"there are {self.available:,}: choose a smaller width"
             )
 
 
@@ -85,9 +85,9 @@ class Widths:
         if not options.is_adaptive:
             memory.refuse_too_large(int(options.width))
             return cls(int(options.width), int(options.width), True)
-        room = memory.largest_width()
-        largest = int(options.max_width) if options.max_width is not None else room
-        auto = min(AUTO_WIDTH, AUTO_PER_ROW * X.shape[0], largest, room)
+        affordable = memory.largest_width()
+        largest = int(options.max_width) if options.max_width is not None else affordable
+        auto = min(AUTO_WIDTH, AUTO_PER_ROW * X.shape[0], largest, affordable)
         smallest = auto if isinstance(options.min_width, str) else int(options.min_width)
         if smallest:
             memory.refuse_too_large(smallest)

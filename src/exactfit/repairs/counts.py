@@ -17,7 +17,7 @@ from .._support.console import silent
 from .._support.threads import Threads
 from ..certificate.layers import facts_of
 from ..certificate.radius import counted_with
-from ..construct.cover import cover_classes, random_cover
+from ..construct.cover import cover_classes, mask_cover
 from ..construct.evidence import Columns, Counts, Evidence, Pieces
 from ..construct.fallback_cuts import coordinate_cuts
 from ..construct.hyperplanes import ORDER, GaussianSampler, Hyperplanes, stream
@@ -98,7 +98,7 @@ class _FirstLayer:
             ends = (0, target[0]), (int(self.starts[2 * k + 2]), len(self.rows))
             rest = [piece for piece in ends if piece[0] < piece[1]]
             counts = ReachedCounts(Counts(self.patterns.on, self.threads, self.patterns.maybe), reach)
-            covers.append(random_cover(cast("Evidence", counts), target, rest, order, silent))
+            covers.append(mask_cover(cast("Evidence", counts), target, rest, order, silent))
         return covers, np.concatenate([cover.uncovered for cover in covers])
 
     def _weighted(self, k: int, target: tuple[int, int], reach: float, root: np.random.SeedSequence) -> Cover:
