@@ -1,4 +1,4 @@
-"""Points in parts make the network that they make in one place."""
+"""Points in chunks make the network that they make in one place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers.problems import InParts, problems, seeds
+from helpers.problems import InChunks, problems, seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,12 +40,12 @@ RECIPES = st.builds(
 def test_the_network_is_that_of_points_in_one_place(problem, options, seed):
     X, y = problem
     whole = Labelled.of_codes(X, y)
-    parted = replace(whole, X=InParts(np.asarray(whole.X, dtype=np.float64)))
-    assert facts(build(parted, options, seed)) == facts(build(whole, options, seed))
+    chunked = replace(whole, X=InChunks(np.asarray(whole.X, dtype=np.float64)))
+    assert facts(build(chunked, options, seed)) == facts(build(whole, options, seed))
 
 
 def test_what_memory_cannot_hold_ends_with_a_remedy():
     rng = np.random.default_rng(0)
     data = Labelled.of_codes(rng.normal(size=(200, 3)), rng.integers(0, 2, 200))
     with pytest.raises(WidthLimitError, match=r"patterns of 256 hyperplanes exceed.*Use a smaller fixed width"):
-        build(replace(data, X=InParts(data.X, memory=4000)), Options(), 0)
+        build(replace(data, X=InChunks(data.X, memory=4000)), Options(), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.problems import InParts
+from helpers.problems import InChunks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,7 +39,7 @@ def columns(groups):
 @given(parts(), st.integers(1, 70))
 def test_shards_say_what_all_rows_say(given_parts, width):
     X, y, chunks = given_parts
-    shards, naive = Shards.of(chunks, Runner()), InParts(X)
+    shards, naive = Shards.of(chunks, Runner()), InChunks(X)
     assert (shards.shape, len(shards)) == (naive.shape, len(X))
     np.testing.assert_array_equal(shards.mean(), naive.mean())
     shards.labels = y

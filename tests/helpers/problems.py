@@ -443,11 +443,11 @@ def rows_of(rest):
     return [x for piece in rest for x in range(*piece)]
 
 
-# ---- Points that stand for parts elsewhere: whatever is asked of them is found by going over all rows --------------
+# ---- Points that stand for chunks elsewhere: whatever is asked of them is found by going over all rows --------------
 
 
-class InParts(ChunkedPoints):
-    """An array in place of parts."""
+class InChunks(ChunkedPoints):
+    """An array in place of chunks."""
 
     def __init__(self, X, memory=2**30):
         self.X, self.shape, self.memory = X, X.shape, memory

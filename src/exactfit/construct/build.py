@@ -18,11 +18,12 @@ from .algorithms import algorithm_1, algorithm_2
 from .chunked import ChunkedTrainingSet
 from .construction import Construction
 from .first_layer import TrainingSet
-from .hyperplanes import Hyperplanes, as_order, given_hyperplanes, make_sampler
+from .hyperplanes import Hyperplanes, given_hyperplanes, make_sampler
 from .importances import importances
 from .margins import margin_of
 from .noise import points_to_give_up
 from .patterns import rounded
+from .unique_patterns import as_order
 
 NOBODY = np.empty(0, dtype=np.int64)
 # What of a trace are rows of the data.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from .._kernels.counting import WORD_BITS
 from .._kernels.rows import largest_norm, subtract_products
-from ..data import ChunkedPoints, Codes, Floats, Matrix, Rows, mean
+from ..data import ChunkedPoints, Codes, Floats, Matrix, mean
 from ..data.matrices import dense_rows, row_tiles
 from ..exceptions import DataError, ParameterError
 from ..network.weights import Dense, Sparse
@@ -101,8 +101,9 @@ def largest_distance(X: Matrix, origin: Floats) -> float:
 class HyperplaneSampler(ABC):
     """Draws hyperplanes, 64 at a time: block k from the k-th child of the root's stream for hyperplanes."""
 
-    X: Matrix
-    root: np.random.SeedSequence
+    # Constructors set these, and whatever ``_draw`` needs.
+    X: Matrix  # the points
+    root: np.random.SeedSequence  # the seed of the fit
     exact_in: str | None = None  # the format that biases are rounded to
 
     @abstractmethod
@@ -416,13 +417,3 @@ def given_hyperplanes(pair: Any, n_features: int, exact_in: str | None) -> Hyper
     if exact_in == "float32" and not (held and biases_held):
         raise ParameterError("exact_in='float32' needs hyperplanes that float32 holds: round them, or use 'float64'")
     return Hyperplanes(weights.astype(np.float32) if held else weights, biases)
-
-
-def as_order(order: Any, n_points: int) -> Rows:
-    """Return row numbers that a user gives as the order of candidates; refuse what is no permutation."""
-    rows = np.asarray(order)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu":
-        raise ParameterError(f"order must be a sequence of row numbers, got {rows.dtype} of shape {rows.shape}")
-    if not np.array_equal(np.sort(rows), np.arange(n_points)):
-        raise ParameterError(f"order must hold every row number from 0 to {n_points - 1} once")
-    return rows.astype(np.int64)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .._kernels.counting import hash_line
 from .._support.threads import Threads
 from ..data import Rows
+from ..exceptions import ParameterError
 from ..network.bits import BitMatrix, Words, last_word, n_words
 from .evidence import Columns, Counts, Evidence, Pieces
 from .hyperplanes import ORDER, stream
@@ -76,6 +77,16 @@ def candidates_of(
     columns = np.argsort(order.rows)[order_or_seed]
     classes = np.searchsorted(order.starts, columns, side="right") - 1
     return {k: columns[classes == k] for k in targets}
+
+
+def as_order(order: Any, n_points: int) -> Rows:
+    """Return row numbers that a user gives as the order of candidates; refuse what is no permutation."""
+    rows = np.asarray(order)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu":
+        raise ParameterError(f"order must be a sequence of row numbers, got {rows.dtype} of shape {rows.shape}")
+    if not np.array_equal(np.sort(rows), np.arange(n_points)):
+        raise ParameterError(f"order must hold every row number from 0 to {n_points - 1} once")
+    return rows.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The same network from data in parts: Dask arrays and frames, on a cluster or larger than memory.
+"""The same network from data in chunks: Dask arrays and frames, on a cluster or larger than memory.
 
 Examples
 --------
