@@ -112,7 +112,7 @@ def test_the_exact_value_lies_within_the_bounds(size, options):
     planes = drawn(X, y, 40, **options)
     order, evidence = evidence_for(X, y, planes)
     W, B = weights_of(planes)[0], planes.biases
-    masks = ~evidence.highest.to_bool()
+    masks = ~evidence.may_be_on.to_bool()
     twin = twin_of(X, planes)
     for column, row in enumerate(order.rows):
         for anchor in range(3):

@@ -114,8 +114,8 @@ def claim_in_order(masked_counts, limits, places, remaining, claimed, highest):
     """Let candidates claim points one after the other (Algorithm 2, lines 6-8)."""
     # ``remaining`` says how many points a column stands for, and is zero once it is claimed. A candidate whose own
     # place is claimed by then passes; one without a positive limit is rejected; else it claims every column whose
-    # height is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
-    # greatest height among them. ``masked_counts`` has a row for every candidate with a positive limit.
+    # count is below its limit. ``claimed[k]`` gets how many points (-1: passed, 0: rejected), ``highest[k]`` the
+    # greatest count among them. ``masked_counts`` has a row for every candidate with a positive limit.
     next_row = 0
     for k in range(places.shape[0]):
         if limits[k] > 0:
@@ -135,9 +135,9 @@ def claim_in_order(masked_counts, limits, places, remaining, claimed, highest):
 
 
 @compiled
-def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen):
+def cover_in_turn(words, may_be_on, n_bits, target, rest, order, remaining, chosen):
     """Algorithm 2, lines 3-10, for one class, a candidate at a time; how many are accepted, and points rejected."""
-    # ``words`` are what limits count, ``highest`` what masks leave out and claims count; ``remaining`` is how many
+    # ``words`` are what limits count, ``may_be_on`` what masks leave out and claims count; ``remaining`` is how many
     # points a target column stands for, zero once it is claimed.
     # ``target`` and the rows of ``rest`` are ranges of columns. Row k of ``chosen`` gets the k-th
     # detector: anchor, limit, witness, and how many points it claims.
@@ -149,7 +149,7 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen
     for k in range(order.shape[0]):
         if remaining[order[k] - start] == 0:
             continue
-        gather_masks(highest, order[k : k + 1], n_bits, masks)
+        gather_masks(may_be_on, order[k : k + 1], n_bits, masks)
         lowest[0] = MOST
         for piece in range(rest.shape[0]):
             lowest_counts(words, rest[piece, 0], rest[piece, 1], masks, lowest, where)
@@ -159,7 +159,7 @@ def cover_in_turn(words, highest, n_bits, target, rest, order, remaining, chosen
         claimed = 0
         for low in range(start, stop, COLUMN_TILE):
             high = min(low + COLUMN_TILE, stop)
-            count_words(highest, 0, words.shape[0], low, high, masks[0], counts)
+            count_words(may_be_on, 0, words.shape[0], low, high, masks[0], counts)
             for c in range(high - low):
                 if remaining[low - start + c] > 0 and counts[c] < lowest[0]:
                     claimed += remaining[low - start + c]

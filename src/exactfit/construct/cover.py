@@ -90,8 +90,8 @@ def mask_cover(
     cover = Cover()
     if type(evidence) is Counts and evidence.patterns.words.size <= SMALL:
         # All words stay in cache, and blocks would only be overhead: one kernel makes the same cover.
-        highest, chosen = evidence.highest, np.empty((total, 4), dtype=np.int64)
-        words = evidence.patterns.words, highest.words, highest.n_bits
+        may_be_on, chosen = evidence.may_be_on, np.empty((total, 4), dtype=np.int64)
+        words = evidence.patterns.words, may_be_on.words, may_be_on.n_bits
         accepted, cover.n_rejected = cover_in_turn(*words, target, np.array(rest), order, remaining, chosen)
         progress("detectors", n_points - int(remaining.sum()), n_points)
         cover.anchors, cover.limits, cover.witnesses, cover.coverage = chosen[:accepted].T.tolist()

@@ -32,6 +32,7 @@ class Evidence(Protocol):
     """Limits over the rest and counts within the class, from which a cover is built; columns are in class order."""
 
     threads: Threads
+    may_be_on: BitMatrix  # bits of the columns: masks are what is off in it
 
     def cost(self, rest: Pieces) -> int:
         """Return the work of one candidate's limit, in words to count."""
@@ -63,15 +64,15 @@ def masks_of(patterns: BitMatrix, anchors: Columns) -> NDArray[np.uint64]:
 
 @dataclass(eq=False)
 class Counts:
-    """Evidence for the threshold activation: integer counts of packed bits, ``maybe`` those that are on or open."""
+    """Evidence for the threshold activation: integer counts of packed bits, of which ``patterns`` has the sure ones."""
 
     patterns: BitMatrix
     threads: Threads
     maybe: BitMatrix | None = None
 
     def __post_init__(self) -> None:
-        # What may be on: masks are what is off in it, and claims count it.
-        self.highest = self.patterns if self.maybe is None else self.maybe
+        # Limits count bits that are surely on; masks are what is surely off, and claims count what may be on.
+        self.may_be_on = self.patterns if self.maybe is None else self.maybe
 
     def cost(self, rest: Pieces) -> int:
         """Return the words to count for one candidate's limit."""
@@ -79,7 +80,7 @@ class Counts:
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[NDArray[np.int64], Columns]:
         """Algorithm 2, line 5: m = min over rest of <u, Phi(x)>."""
-        masks, words = masks_of(self.highest, anchors), self.patterns.words
+        masks, words = masks_of(self.may_be_on, anchors), self.patterns.words
         pieces: Pieces = []
         for start, stop in rest:
             size = (stop - start) * masks.size
@@ -98,14 +99,14 @@ class Counts:
 
     def select(self, columns: Columns | slice) -> tuple[NDArray[np.uint64], int, int]:
         """Return the patterns of some columns, as first..stop of words: copied side by side, or where they are."""
-        words = self.highest.words
+        words = self.may_be_on.words
         if isinstance(columns, slice):
             return words, columns.start, columns.stop
         return words.take(columns, axis=1), 0, len(columns)
 
     def masked_counts(self, anchors: Columns, selected: tuple[NDArray[np.uint64], int, int]) -> NDArray[np.int32]:
         """Return <u, Phi(x)> for every anchor and selected column."""
-        masks = masks_of(self.highest, anchors)
+        masks = masks_of(self.may_be_on, anchors)
         words, first, stop = selected
         out = np.empty((len(anchors), stop - first), dtype=np.int32)
         pieces = split(first, stop, self.threads.count if masks.size * (stop - first) > SHORT_WORDS else 1)
@@ -158,7 +159,7 @@ def precompute_limits(
     # What two points x and z have in common serves both: z counts |z| - |x and z| under the mask of x, and x counts
     # |x| - |x and z| under the mask of z. So all limits cost half as many words as each by itself, which pays where
     # most points become candidates: when hardly any point claims another.
-    if not isinstance(evidence, Counts) or evidence.highest is not evidence.patterns or len(classes) < 2:
+    if not isinstance(evidence, Counts) or evidence.may_be_on is not evidence.patterns or len(classes) < 2:
         return evidence
     if evidence.cost(classes) * classes[-1][1] < WORTHWHILE:
         return evidence

@@ -89,7 +89,7 @@ class TrainingSet:
         for cover in cover_unique(unique, self.options, self.progress):
             if cover.weights is None:
                 anchors = np.array(cover.anchors, dtype=np.intp)
-                cover.bits = unique.evidence.highest.take(anchors)  # type: ignore[attr-defined]
+                cover.bits = unique.evidence.may_be_on.take(anchors)
             covers.append(unique.in_points(cover))
         if self.options.has_margin and any(len(cover.uncovered) for cover in covers):
             sure, exact = (

@@ -207,8 +207,8 @@ class UniquePatterns:
         """Return unique columns of evidence about points in class order; with values instead of bits, all of them."""
         everyone = ClassOrder(np.arange(int(order.starts[-1])), order.starts)
         if isinstance(evidence, Counts):
-            blocks = list(zip(evidence.patterns.words, evidence.highest.words, strict=True))
-            exact = evidence.highest is evidence.patterns
+            blocks = list(zip(evidence.patterns.words, evidence.may_be_on.words, strict=True))
+            exact = evidence.may_be_on is evidence.patterns
             return cls.of_blocks(blocks, evidence.patterns.n_bits, everyone, candidates, evidence.threads, exact=exact)
         return cls(evidence, everyone, candidates, np.ones_like(everyone.rows), everyone.rows, lambda columns: columns)
 

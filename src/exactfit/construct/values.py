@@ -71,7 +71,7 @@ class Values:
     X: Matrix
     rows: Columns
     planes: Hyperplanes
-    highest: BitMatrix  # what may be on: masks are its complement
+    may_be_on: BitMatrix  # bits: masks are its complement
     activation: Activation
     threads: Threads
     exact_in: str | None = None
@@ -157,7 +157,7 @@ class Values:
 
     def limits(self, anchors: Columns, rest: Pieces) -> tuple[Floats, Columns]:
         """Return m for every anchor, 0 where the anchor itself is not below it, and the column that set it."""
-        masks = masks_of(self.highest, anchors)
+        masks = masks_of(self.may_be_on, anchors)
 
         def work(piece: tuple[int, int, int]) -> tuple[Floats, Columns]:
             index, low, high = piece
@@ -182,7 +182,7 @@ class Values:
 
     def masked_counts(self, anchors: Columns, selected: Columns) -> Floats:
         """Return v + E for every anchor and selected column."""
-        masks = masks_of(self.highest, anchors)
+        masks = masks_of(self.may_be_on, anchors)
         out = np.empty((len(anchors), len(selected)))
 
         def work(index: int) -> None:
@@ -199,7 +199,7 @@ class Values:
     def confusable(self, anchor: int, rest: Pieces) -> Columns:
         """Return the columns of the rest that the anchor's mask may not separate from the anchor."""
         own = self.masked_counts(np.array([anchor]), np.array([anchor]))[0, 0]
-        mask = masks_of(self.highest, np.array([anchor]))
+        mask = masks_of(self.may_be_on, np.array([anchor]))
         found = []
         for start, stop in rest:
             for index, low, high in _tile_pieces(start, stop, self.step):

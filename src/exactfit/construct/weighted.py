@@ -95,7 +95,7 @@ class BinaryPatterns:
     def of(cls, counts: Evidence, start: int, stop: int) -> BinaryPatterns:
         """Return the patterns of unique columns."""
         assert isinstance(counts, Counts)  # options refuse real-valued activations
-        on, maybe = counts.patterns, counts.highest
+        on, maybe = counts.patterns, counts.may_be_on
         return cls(on.words, maybe.words, on.n_bits, start, stop, counts.threads)
 
     @property
