@@ -58,7 +58,7 @@ def test_mutual_limits_of_many_columns():
 
 
 @given(problems(), some_options(), st.integers(1, 140), seeds)
-def test_networks_with_foreseen_limits_are_the_twins(problem, options, width, seed):
+def test_networks_with_precomputed_limits_are_the_twins(problem, options, width, seed):
     X, y = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence, "WORTHWHILE", 0)
@@ -67,14 +67,14 @@ def test_networks_with_foreseen_limits_are_the_twins(problem, options, width, se
     naive.assert_same(made, naive.algorithm_2(X, y, width, options, seed))
 
 
-def test_claims_with_foreseen_limits_are_those_without(monkeypatch):
+def test_claims_with_precomputed_limits_are_those_without(monkeypatch):
     rng = np.random.default_rng(3)
     patterns, y = BitMatrix.from_bool(rng.random((200, 90)) < 0.3), rng.integers(0, 3, 200) * 2
     without = Claims.over(patterns, y, SERIAL)
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
-    foreseen = Claims.over(patterns, y, SERIAL)
-    np.testing.assert_array_equal(foreseen.claims, without.claims)
-    np.testing.assert_array_equal(foreseen.support, without.support)
+    precomputed = Claims.over(patterns, y, SERIAL)
+    np.testing.assert_array_equal(precomputed.claims, without.claims)
+    np.testing.assert_array_equal(precomputed.support, without.support)
 
 
 # ---- When ------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def orders():
     return [np.arange(*piece) for piece in CLASSES]
 
 
-def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
+def test_limits_are_precomputed_where_hardly_any_point_claims_another(monkeypatch):
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     assert isinstance(precompute_limits(counts_of(1000), CLASSES, silent, orders()), PrecomputedLimits)
     easy = counts_of(3)
@@ -102,13 +102,13 @@ def test_limits_are_foreseen_where_hardly_any_point_claims_another(monkeypatch):
     assert isinstance(precompute_limits(easy, CLASSES, silent), PrecomputedLimits)
 
 
-def test_limits_are_not_foreseen_where_candidates_have_none(monkeypatch):
+def test_limits_are_not_precomputed_where_candidates_have_none(monkeypatch):
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
     same = Counts(BitMatrix.from_bool(np.zeros((600, 10), dtype=bool)), SERIAL)
     assert precompute_limits(same, CLASSES, silent, orders()) is same
 
 
-def test_limits_are_not_foreseen_for_little_work_or_for_bits_in_doubt(monkeypatch):
+def test_limits_are_not_precomputed_for_little_work_or_for_bits_in_doubt(monkeypatch):
     small = counts_of(1000)
     assert precompute_limits(small, CLASSES, silent) is small
     monkeypatch.setattr(evidence, "WORTHWHILE", 0)
