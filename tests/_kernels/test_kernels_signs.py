@@ -282,7 +282,7 @@ def test_sides_and_doubts_of_few_weights(decide, n_rows, d):
 
 @given(st.integers(1, 2**30))
 def test_few_products_err_by_less_than_their_share(n_terms):
-    assert Fraction(signs.sparse_share(n_terms)) > (n_terms + 2) * Fraction(2) ** -53 * (
+    assert Fraction(signs.sparse_rel_error(n_terms)) > (n_terms + 2) * Fraction(2) ** -53 * (
         1 + n_terms * Fraction(2) ** -53
     )
 
