@@ -2,7 +2,7 @@
 Points that nearly coincide
 ===========================
 
-200 random points in five dimensions, each with a partner of the other label very close by:
+80 random points in five dimensions, each with a partner of the other label very close by:
 1e-9 away, 1e-12 away, or at the next floating-point number. All points differ, so a function
 that fits them exists. How many training points does each method get wrong?
 
@@ -35,7 +35,7 @@ MODELS = {
 }
 
 
-def close_pairs(move, n_pairs=200, n_features=5, seed=0):
+def close_pairs(move, n_pairs=80, n_features=5, seed=0):
     """Points and their partners, which differ in the first feature only; labels at random."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0.5, 1.0, (n_pairs, n_features))
@@ -47,7 +47,7 @@ def close_pairs(move, n_pairs=200, n_features=5, seed=0):
 
 errors = {name: [] for name in MODELS}
 print(f"exactfit {exactfit.__version__}, scikit-learn {sklearn.__version__}, NumPy {np.__version__}")
-print(f"{'training errors of 400 points':<30}" + "".join(f"{name:>20}" for name in MODELS))
+print(f"{'training errors of 160 points':<30}" + "".join(f"{name:>20}" for name in MODELS))
 for gap, move in GAPS.items():
     X, y = close_pairs(move)
     for name, make in MODELS.items():
@@ -67,7 +67,7 @@ with style():
         ax.bar_label(bars, padding=2, fontsize=10, color=shade(k), fontweight="bold")
     ax.set_xticks(range(len(GAPS)), [f"{gap} apart" for gap in GAPS])
     ax.tick_params(axis="x", length=0)
-    ax.set(title="Training errors on 200 pairs of opposite labels", ylabel="points of 400", ylim=(0, 240))
+    ax.set(title="Training errors on 80 pairs of opposite labels", ylabel="points of 160", ylim=(0, 96))
     ax.legend(loc="upper left", ncols=len(MODELS))
     if len(sys.argv) > 1:
         figure.savefig(sys.argv[1])

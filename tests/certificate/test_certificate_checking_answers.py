@@ -187,13 +187,15 @@ def forge_network(network: dict[str, Any], rng: np.random.Generator) -> None:
         layer["activation"] = [None, "relu", "threshold"][rng.integers(3)]
 
 
-def attack_forgeries(name: str, folder: Path, change: Callable[[Any, Any, np.random.Generator], None]) -> int:
-    """Attack what 25 changed files hold; the number of files that were accepted."""
+def attack_forgeries(
+    name: str, folder: Path, change: Callable[[Any, Any, np.random.Generator], None], n_files: int
+) -> int:
+    """Attack what changed files hold; the number of files that were accepted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exactfit.save(MADE[name](), folder / "m")
     base, rng, accepted = ModelBase.of(folder / "m"), np.random.default_rng(0), 0
-    for _ in range(25):
+    for _ in range(n_files):
         header, tensors = json.loads(base.header), dict(base.tensors)
         change(header, tensors, rng)
         (folder / "f").write_bytes(base.sealed(header, tensors))
@@ -208,7 +210,7 @@ def attack_forgeries(name: str, folder: Path, change: Callable[[Any, Any, np.ran
 
 @pytest.mark.parametrize("name", FORGED)
 def test_what_holds_is_what_a_forged_file_answers(name: str, tmp_path: Path) -> None:
-    assert attack_forgeries(name, tmp_path, lambda _, tensors, rng: forge(tensors, rng)) >= 5
+    assert attack_forgeries(name, tmp_path, lambda _, tensors, rng: forge(tensors, rng), 10) >= 2
 
 
 @pytest.mark.slow
@@ -220,7 +222,7 @@ def test_what_holds_is_what_a_forged_file_of_any_kind_answers(name: str, tmp_pat
         if rng.random() < 0.4:
             forge_network(header["network"], rng)
 
-    attack_forgeries(name, tmp_path, change)
+    attack_forgeries(name, tmp_path, change, 25)
 
 
 def test_a_row_that_float64_answers_otherwise_is_an_error_that_the_note_tells() -> None:

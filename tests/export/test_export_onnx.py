@@ -122,7 +122,7 @@ def test_digits(activation, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_moons(dtype):
-    X, y = make_moons(100_000, noise=0.05, random_state=0)
+    X, y = make_moons(20_000, noise=0.05, random_state=0)
     model = InterpolatingClassifier(exact_in=dtype, random_state=0).fit(X, y)
     assert_no_errors(to_onnx(model, dtype), X.astype(dtype), y)
 

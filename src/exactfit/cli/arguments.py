@@ -307,7 +307,7 @@ class Estimator:
     center: Annotated[bool | None, by_preset("center", "Draw hyperplanes around the mean of the data.")] = None
     hyperplanes: Annotated[
         Literal["gaussian", "bisector", "sparse"] | None,
-        by_preset("hyperplanes", "How they are drawn: gaussian (the paper's), or sparse (few features each)."),
+        by_preset("hyperplanes", "How they are drawn: gaussian (the paper's), bisector, or sparse (few features)."),
     ] = None
     max_features: Annotated[
         str,

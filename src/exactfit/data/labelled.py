@@ -150,7 +150,7 @@ def class_indices(labels: NDArray[Any], classes: Sequence[Any] | None) -> Codes:
     """Return the index of every label in ``classes``, -1 if it is none; without classes, labels are indices."""
     if classes is None:
         if labels.size and labels.dtype.kind not in "iu":
-            raise DataError(f"y must hold class indices (whole numbers) for a network, got {labels.dtype}")
+            raise DataError(f"y must hold class indices (integers) for a network, got {labels.dtype}")
         return labels.astype(np.int64)
     index = {label: k for k, label in enumerate(np.asarray(classes).tolist())}
     # Objects of several types cannot be sorted.
