@@ -249,6 +249,8 @@ def validated(estimator: Any, X: Any, **options: Any) -> Any:
         if "could not convert" not in str(error):
             raise
         raise not_numbers(error) from error
+    if getattr(getattr(X, "dtype", None), "kind", "O") == "f":  # no integers were rounded
+        return finite_points(points)
     # Only columns with a number of 2^53 or more in size are looked at.
     if sp.issparse(points):
         large = np.unique(points.indices[np.abs(points.data) >= EXACT_INTEGERS])

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -134,16 +135,20 @@ class _Filter:
     ) -> None:
         self.X, self.weights, self.biases, self.rows, self.words = X, weights, biases, rows, words
         self.n_columns = int(weights.shape[1])  # features of a point that are held at a time
-        # Where a hyperplane has one weight only: its place among those that are stored; -1 of other hyperplanes.
         if sp.issparse(weights):
-            self.lone = np.where(np.diff(weights.indptr) == 1, 0, -1).astype(np.int64)
             starts, features = weights.indptr.astype(np.int64), weights.indices.astype(np.int64)
             self.planes = kernels.SparsePlanes(starts, features, weights.data.astype(np.float64), biases)
         else:
-            nonzero = weights != 0
-            self.lone = np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
             starts = self.n_columns * np.arange(len(biases) + 1)
             self.planes = kernels.SparsePlanes(starts, np.arange(0), weights.ravel(), biases)
+
+    @cached_property
+    def lone(self) -> NDArray[np.int64]:
+        """Where a hyperplane has one weight only: its place among those that are stored; -1 of other hyperplanes."""
+        if sp.issparse(self.weights):
+            return np.where(np.diff(self.weights.indptr) == 1, 0, -1).astype(np.int64)
+        nonzero = self.weights != 0
+        return np.where(nonzero.sum(axis=1) == 1, nonzero.argmax(axis=1), -1).astype(np.int64)
 
     def take(self, start: int, stop: int) -> Floats:
         """Return some of the points, dense."""
