@@ -354,7 +354,7 @@ def test_mnist():
     from exactfit.lab import load_dataset
 
     data = load_dataset("mnist", folder)
-    X, y = data.X[:10_000], data.y[:10_000]
+    X, y = data.X[:4_000], data.y[:4_000]
     model = InterpolatingClassifier(exact_in="float32", hyperplanes="bisector", random_state=0).fit(X, y)
     assert certify(model, X, y, arithmetic="float32").holds
     W, b, x = (

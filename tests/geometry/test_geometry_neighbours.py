@@ -181,7 +181,7 @@ def test_angles_of_images() -> None:
     from exactfit.lab import load_dataset
 
     data = load_dataset("mnist", folder)
-    X, y = data.X[:4000], data.y[:4000]
+    X, y = data.X[:2500], data.y[:2500]
     units = X / np.linalg.norm(X, axis=1, keepdims=True)
     angles = np.arccos(np.clip(units @ units.T, -1, 1))
     np.fill_diagonal(angles, np.inf)
