@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 TABLE = Path(__file__).parents[1] / "tests" / "durations.json"
-LONG = 0.3  # seconds of a core, over all parameters of a function
+LONG = 0.1  # seconds of a core, over all parameters of a function
 STARTS = {"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.exec", "os.spawn", "os.system"}
 
 Measured = tuple[str, float, int]  # a test, its seconds, the processes that it started

@@ -60,12 +60,12 @@ def test_ctrl_c_is_answered_where_the_parent_ignores_it() -> None:
 
 def test_long_tests_are_those_that_take_long_or_start_processes() -> None:
     measured = [
-        ("tests/test_b.py::test_quick[1]", 0.1, 0),
-        ("tests/test_b.py::test_quick[2]", 0.1, 0),
+        ("tests/test_b.py::test_quick[1]", 0.04, 0),
+        ("tests/test_b.py::test_quick[2]", 0.04, 0),
         ("tests/test_a.py::test_many[1]", 0.3, 0),
         ("tests/test_a.py::test_many[2]", 0.9, 0),
         ("tests/test_a.py::Group::test_process", 0.1, 1),
-        ("src/exactfit/options.py::exactfit.options.Options", 0.1, 0),
+        ("src/exactfit/options.py::exactfit.options.Options", 0.05, 0),
     ]
     table = durations.table(measured)
     assert table["long"] == ["tests/test_a.py::Group::test_process", "tests/test_a.py::test_many"]
