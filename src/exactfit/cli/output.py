@@ -72,7 +72,7 @@ def telling_of_compiling() -> Iterator[None]:
         nonlocal began, last
         if not done:
             began = last = time.perf_counter()
-            notify("compiling, once on this machine: a minute or two (exactfit warm-up does it beforehand)")
+            notify("compiling, once on this machine: about 20 s, more if it is busy (or beforehand: exactfit warm-up)")
         elif time.perf_counter() - last >= REPORT_SECONDS:
             last = time.perf_counter()
             notify(f"compiled {counted(done, 'part')} in {last - began:.0f} s")
